@@ -1,0 +1,3 @@
+module sandbox/tools/actionlint
+
+go 1.26

@@ -1,0 +1,3 @@
+module sandbox/tools/coredns
+
+go 1.26

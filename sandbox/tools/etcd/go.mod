@@ -1,0 +1,3 @@
+module sandbox/tools/etcd
+
+go 1.26

@@ -1,0 +1,10 @@
+// Command etcd runs the upstream etcd server.
+package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() { etcdmain.Main(os.Args) }

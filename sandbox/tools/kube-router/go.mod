@@ -1,0 +1,3 @@
+module sandbox/tools/kube-router
+
+go 1.26

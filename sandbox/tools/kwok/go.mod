@@ -1,0 +1,3 @@
+module sandbox/tools/kwok
+
+go 1.26

@@ -1,0 +1,3 @@
+module sandbox/tools/versitygw
+
+go 1.26
