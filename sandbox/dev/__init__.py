@@ -1,0 +1,1 @@
+"""`make up` and `make down`: the dev stack on the embedded cluster or on the user's own."""
