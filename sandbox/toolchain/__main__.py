@@ -15,9 +15,7 @@ def main() -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     builder = commands.add_parser("build", help="build what is missing")
-    builder.add_argument(
-        "names", nargs="*", metavar="NAME", help="only these; all when none is given"
-    )
+    builder.add_argument("names", nargs="*", metavar="NAME", help="only these; all when none is given")
     commands.add_parser("list", help="every tool, and whether it is built")
     commands.add_parser("path", help="where a tool's binary lies; builds it when missing").add_argument(
         "name", choices=list(TOOLS)

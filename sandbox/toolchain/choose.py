@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.toolchain.build import ToolchainError, tool
+from sandbox.toolchain.build import ToolchainError, cache_directory, tool
 from sandbox.toolchain.catalog import KUBERNETES_PROVIDER, PULUMI
 
 OLDEST_PULUMI = (3, 229, 0)
@@ -50,20 +50,38 @@ def choose_engine() -> Engine:
 
 
 def built_engine() -> Engine:
-    """The toolchain built from Go modules: CLI, Python language host and Kubernetes provider, found on PATH and nowhere else."""
-    pulumi = tool("pulumi")
-    places = [pulumi.parent, tool("pulumi-language-python").parent, tool("pulumi-resource-kubernetes").parent]
-    path = os.pathsep.join([*map(str, places), os.environ.get("PATH", "")])
+    """The toolchain built from Go modules: CLI, Python language host and Kubernetes provider, and nothing from elsewhere.
+
+    The files are laid out as Pulumi installs them (language hosts beside the CLI, providers in its plugin directory).
+    """
+    host = tool("pulumi-language-python")
+    provider = tool("pulumi-resource-kubernetes")
+    home = cache_directory() / "pulumi-home"
+    pulumi = _laid_out(home / "bin", tool("pulumi"), host, host.with_name("pulumi-language-python-exec"))
+    _laid_out(home / "plugins" / f"resource-kubernetes-v{KUBERNETES_PROVIDER}", provider)
     return Engine(
         pulumi=pulumi,
         environment={
-            "PATH": path,
+            "PATH": os.pathsep.join([str(pulumi.parent), os.environ.get("PATH", "")]),
+            "PULUMI_HOME": str(home),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "PULUMI_DISABLE_REGISTRY_RESOLVE": "true",
         },
         said=f"pulumi {PULUMI} built from its Go modules, with the Kubernetes provider {KUBERNETES_PROVIDER}",
     )
+
+
+def _laid_out(directory: Path, *files: Path) -> Path:
+    """Hard links (the CLI looks beside its real path, which a symbolic link would not be); returns the first file's."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        place = directory / file.name
+        if not (place.exists() and place.samefile(file)):
+            fresh = place.with_name(f".{place.name}.{os.getpid()}")
+            os.link(file, fresh)
+            fresh.replace(place)
+    return directory / files[0].name
 
 
 def _version(pulumi: str) -> tuple[int, ...]:

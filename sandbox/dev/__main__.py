@@ -1,0 +1,129 @@
+"""python -m sandbox.dev up | down: the whole dev environment in one command."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sandbox import cluster, toolchain
+from sandbox.dev.own import ClusterError, check_own_cluster
+from sandbox.dev.pulumi import PulumiError, Stack
+from sandbox.packages import main as install_packages
+
+PROJECT = Path(__file__).parent.parent.parent
+STATE = PROJECT / ".state"
+
+
+class BusyError(Exception):
+    """Another `make up` or `make down` is at work in this checkout."""
+
+
+def up() -> None:
+    """Builds what is missing, starts the cluster, runs `pulumi up`, and says how to use what stands."""
+    started = time.monotonic()
+    engine = toolchain.choose_engine()
+    say(engine.said)
+    if own_cluster():
+        say(check_own_cluster())
+    else:
+        start_embedded_cluster()
+    stack = dev_stack(engine)
+    stack.select()
+    stack.unlock()
+    stack.run("up", "--yes", "--skip-preview", "--stack", stack.name)
+    report(stack, seconds=time.monotonic() - started)
+
+
+def down() -> None:
+    """Destroys the stack and stops the cluster. With nothing up it says so."""
+    stack = dev_stack(toolchain.choose_engine()) if (STATE / "pulumi").exists() else None
+    if stack is not None and stack.exists():
+        stack.unlock()
+        if own_cluster() or cluster.running(STATE / "cluster"):
+            stack.run("destroy", "--yes", "--skip-preview", "--stack", stack.name)
+        # With the embedded cluster gone its objects are gone too: only the record of them is left.
+        stack.run("stack", "rm", "--yes", "--force", stack.name)
+    elif not cluster.running(STATE / "cluster"):
+        say("nothing is up")
+    if not own_cluster():
+        cluster.stop(STATE / "cluster")
+
+
+def start_embedded_cluster() -> None:
+    """The packages, the tools, the cluster; each says what it does when there is something to do."""
+    if install_packages():
+        raise ClusterError("the Debian packages above could not be installed.")
+    toolchain.build()
+    started = time.monotonic()
+    cluster.start(state=STATE / "cluster", artifacts=STATE / "artifacts")
+    say(f"the embedded cluster is ready ({time.monotonic() - started:.0f} s)")
+
+
+def own_cluster() -> bool:
+    """Whether the user brings a cluster."""
+    return bool(os.environ.get("KUBECONFIG"))
+
+
+def dev_stack(engine: toolchain.Engine) -> Stack:
+    """The stack of this checkout: `dev` on the embedded cluster, `dev-own` on the user's."""
+    return Stack(engine=engine, name="dev-own" if own_cluster() else "dev", project=PROJECT, state=STATE / "pulumi")
+
+
+def report(stack: Stack, *, seconds: float) -> None:
+    """What stands, how to try it, how to take it down."""
+    outputs = stack.outputs()
+    model = outputs["model"]
+    print(f"\n{model} is served ({seconds:.0f} s). Smoke check: {outputs['smoke']}")
+    for shape, endpoint in outputs["endpoints"].items():
+        print(f"\n  {shape}: {endpoint}")
+        if not own_cluster():
+            print(
+                f"""    curl -sS {endpoint}/v1/completions -H 'Content-Type: application/json' \\
+      -d '{{"model": "{model}", "prompt": "Say hello.", "max_tokens": 16}}'"""
+            )
+    print("\nTake it down: make down")
+
+
+@contextmanager
+def only_one() -> Iterator[None]:
+    """Holds the checkout's lock; the kernel drops it with the process, however that ends."""
+    STATE.mkdir(exist_ok=True)
+    with (STATE / "dev.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BusyError(
+                "another `make up` or `make down` is at work in this checkout. Wait for it, or stop it with Ctrl-C there."
+            ) from None
+        yield
+
+
+def say(line: str) -> None:
+    """One line of progress."""
+    print(f"dev: {line}", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m sandbox.dev", description=__doc__)
+    parser.add_argument("command", choices=["up", "down"])
+    command = {"up": up, "down": down}[parser.parse_args().command]
+    try:
+        with only_one():
+            command()
+    except (BusyError, ClusterError, PulumiError, toolchain.ToolchainError, cluster.SandboxError) as error:
+        say(str(error))
+        return 1
+    except KeyboardInterrupt:
+        say("interrupted; the same command goes on where it stopped")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
