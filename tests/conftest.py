@@ -1,13 +1,48 @@
-"""Marks each test with its level (the folder below tests/) so that `make test LEVEL=…` can choose."""
+"""Marks each test with its level (the folder below tests/) and says at the end what each level proved, and what did not run."""
 
+from __future__ import annotations
+
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
 TESTS = Path(__file__).parent
+LEVELS = ("unit", "program", "engine", "cluster", "serving", "vendor")
+TARGETS = {"dev": "dev", "eks": "eks_b300", "aws": "eks_b300", "clouds": "eks_b300"}
+"""A word in a test's path below its level → the environment that the test is about."""
+
+
+def level_of(path: Path) -> str:
+    return path.relative_to(TESTS).parts[0]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        level = item.path.relative_to(TESTS).parts[0]
-        item.add_marker(getattr(pytest.mark, level))
+        item.add_marker(getattr(pytest.mark, level_of(item.path)))
+        for word, target in TARGETS.items():
+            if any(
+                part.removeprefix("test_").startswith(word)
+                for part in item.path.relative_to(TESTS).with_suffix("").parts[1:]
+            ):
+                item.add_marker(getattr(pytest.mark, target))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    reasons: dict[str, set[str]] = defaultdict(set)
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.stats.get(outcome, []):
+            path = Path(report.nodeid.split("::")[0])
+            level = path.parts[1] if len(path.parts) > 1 else "unit"
+            counts[level]["not run" if outcome == "skipped" else outcome] += 1
+            if outcome == "skipped" and isinstance(report.longrepr, tuple):
+                reasons[level].add(str(report.longrepr[2]).removeprefix("Skipped: "))
+    terminalreporter.section("levels of proof")
+    for level in LEVELS:
+        if counts[level]:
+            terminalreporter.write_line(
+                f"{level:8} " + ", ".join(f"{n} {what}" for what, n in sorted(counts[level].items()))
+            )
+        for reason in sorted(reasons[level]):
+            terminalreporter.write_line(f"         not run: {reason}")
