@@ -109,7 +109,7 @@ class Cluster(pulumi.ComponentResource):
         )
         self.security_group_id: pulumi.Output[str] = cluster.vpc_config.cluster_security_group_id
         if isinstance(args.endpoint, PrivateEndpoint):
-            self._admit(name, callers=args.endpoint.callers)
+            admit(self, name, security_group_id=self.security_group_id, callers=args.endpoint.callers)
         self._entries(name, cluster=cluster, args=args, partition=partition)
         self.eks = cluster
         self.cluster_name: pulumi.Output[str] = cluster.name
@@ -127,19 +127,6 @@ class Cluster(pulumi.ComponentResource):
             {"clusterName": self.cluster_name, "endpoint": self.endpoint, "securityGroupId": self.security_group_id}
         )
 
-    def _admit(self, name: str, *, callers: tuple[str, ...]) -> None:
-        for cidr in callers:
-            aws.vpc.SecurityGroupIngressRule(
-                f"{name}-api-from-{cidr.replace('/', '-')}",
-                security_group_id=self.security_group_id,
-                description="Kubernetes API from a connected network",
-                cidr_ipv4=cidr,
-                ip_protocol="tcp",
-                from_port=443,
-                to_port=443,
-                opts=pulumi.ResourceOptions(parent=self),
-            )
-
     def _entries(self, name: str, *, cluster: aws.eks.Cluster, args: ClusterArgs, partition: str) -> None:
         for principal in args.administrators:
             who = f"{name}-admin-{principal.rsplit('/', 1)[-1]}"
@@ -154,6 +141,23 @@ class Cluster(pulumi.ComponentResource):
                 access_scope={"type": "cluster"},
                 opts=pulumi.ResourceOptions(parent=self),
             )
+
+
+def admit(
+    parent: pulumi.Resource, name: str, *, security_group_id: pulumi.Input[str], callers: tuple[str, ...]
+) -> None:
+    """Lets connected networks reach a private API server."""
+    for cidr in callers:
+        aws.vpc.SecurityGroupIngressRule(
+            f"{name}-api-from-{cidr.replace('/', '-')}",
+            security_group_id=security_group_id,
+            description="Kubernetes API from a connected network",
+            cidr_ipv4=cidr,
+            ip_protocol="tcp",
+            from_port=443,
+            to_port=443,
+            opts=pulumi.ResourceOptions(parent=parent),
+        )
 
 
 def kubeconfig(*, endpoint: str, certificate_authority: str, cluster_name: str, region: str) -> str:
