@@ -35,10 +35,14 @@ class Finding(BaseModel):
             text += f" ({self.value})"
         if self.why:
             text += f": {self.why}"
-        text = text.rstrip(".") + "."
+        text = _sentence(text)
         if self.remedy:
-            text += f" {self.remedy.rstrip('.')}."
+            text += f" {_sentence(self.remedy)}"
         return f"{self.severity}: {text} [{self.rule}]"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith("?") else text.rstrip(".") + "."
 
 
 class ConfigurationError(Exception):

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
-Revision = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", description="A commit of the hub repository: 40 hex digits, never a branch name.")]
+FULL_COMMIT = r"^[0-9a-f]{40}$"
+Revision = Annotated[
+    str, Field(pattern=FULL_COMMIT, description="A commit of the hub repository: 40 hex digits, never a branch name.")
+]
+Name = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$",
+        description="Lower-case letters, digits and hyphens; at most 40 characters.",
+    ),
+]
+
+
+def problem(what: str, *, why: str, remedy: str) -> PydanticCustomError:
+    """What a validator raises: the three parts of the finding that the user will read."""
+    return PydanticCustomError("problem", "{what}", {"what": what, "why": why, "remedy": remedy})
+
+
+def how(remedy: str) -> dict[str, Any]:
+    """`json_schema_extra` of a field that only its owner can fill in: how to find the value."""
+    return {"how": remedy}
 
 
 class Settings(BaseModel):
@@ -18,7 +39,9 @@ class Settings(BaseModel):
 class Kubernetes(Settings):
     """The cluster of a stack that brings none of its own (target dev)."""
 
-    kubeconfig: str | None = Field(None, description="Path of the kubeconfig file; unset: $KUBECONFIG or ~/.kube/config.")
+    kubeconfig: str | None = Field(
+        None, description="Path of the kubeconfig file; unset: $KUBECONFIG or ~/.kube/config."
+    )
     context: str | None = Field(None, description="Context inside the kubeconfig; unset: its current context.")
 
 
@@ -40,11 +63,67 @@ class Artifacts(Settings):
 class Model(Settings):
     """Which model is served, from which hub, under which name."""
 
-    repo: str = Field("moonshotai/Kimi-K3.1-Pro", description="Repository on the hub, owner/name.")
+    repo: str = Field(
+        "moonshotai/Kimi-K3.1-Pro",
+        pattern=r"^[\w.-]+/[\w.-]+$",
+        description="Repository on the hub, owner/name.",
+    )
     revision: Revision
-    served_name: str | None = Field(None, description="Name that requests carry in `model`; unset: the repository's name.")
+    served_name: str | None = Field(
+        None, min_length=1, description="Name that requests carry in `model`; unset: the repository's name."
+    )
 
     @property
     def name(self) -> str:
         """The name that requests carry."""
         return self.served_name or self.repo
+
+
+class SecretKey(Settings):
+    """One key of a Kubernetes Secret that exists already; the program never sees its value."""
+
+    name: str = Field(min_length=1, description="Name of the Secret, in the namespace of what uses it.")
+    key: str = Field(min_length=1, description="Key inside the Secret.")
+
+
+class Staging(Settings):
+    """How the weights get from the hub into the bucket."""
+
+    token: SecretKey | None = Field(
+        None, description="Secret with the hub token; unset: anonymous, which public repositories allow."
+    )
+    hub_mbps: float = Field(
+        500.0,
+        gt=0,
+        description="Rate in MB/s that you expect from the hub. Only the plan uses it: when to start, how long to wait.",
+    )
+    parallel_files: int = Field(8, ge=1, le=64, description="Files that are copied at the same time.")
+
+
+FlagValue = bool | int | float | str | None
+
+
+class Engine(Settings):
+    """What differs from the recipe. The recipe's own flags and variables are the defaults; the rules check the result."""
+
+    image: str | None = Field(None, description="Another image, with its digest (name@sha256:…); unset: the recipe's.")
+    flags: dict[str, FlagValue] = Field(
+        default_factory=dict,
+        description="Engine flags by name without the leading dashes: a value sets or replaces it, true is a bare flag, "
+        "false and null take it away.",
+    )
+    env: dict[str, str | None] = Field(
+        default_factory=dict, description="Environment variables; null takes one away that the recipe sets."
+    )
+
+
+class Stack(Settings):
+    """What every environment has, whatever its hardware."""
+
+    artifacts: Artifacts = Field(
+        default_factory=lambda: Artifacts(mirror=None, bundle=None), description="Where images and charts come from."
+    )
+    acknowledge: dict[str, Annotated[str, Field(min_length=8)]] = Field(
+        default_factory=dict,
+        description="Rules that you have decided to live with: rule id → your reason. Turns their errors into notes.",
+    )
