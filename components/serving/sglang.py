@@ -96,11 +96,27 @@ class Weights:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClaimedGpus:
+    """GPUs by dynamic resource allocation: exactly `count` that fit the CEL selector, whatever node they are on."""
+
+    count: int
+    selector: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginGpus:
+    """GPUs by the device plugin, which knows a number only: the instance type keeps other GPUs out."""
+
+    count: int
+    instance_type: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class SglangArgs:
     """One engine deployment.
 
     namespace: where it runs. labels: what the router selects by, on every pod. image: by digest. command, flags: in order.
-    replicas: one a node. gpus, selector: the devices of one replica, the selector in CEL. cpu, memory_gib: requested;
+    replicas: one a node. gpus: the devices of one replica. cpu, memory_gib: requested;
     memory is also the limit and holds shm_gib. node_disk: mount of the node's array, for compiled kernels. grace_seconds:
     time for running requests after the pod left the router's list, of which drain_seconds are for the router to notice.
     ready_seconds: how long the deployment may take; None: it is not waited for, because its nodes do not exist yet.
@@ -115,8 +131,7 @@ class SglangArgs:
     environment: Mapping[str, str] = field(default_factory=dict)
     replicas: int
     port: int
-    gpus: int
-    selector: str
+    gpus: ClaimedGpus | PluginGpus
     cpu: int
     memory_gib: int
     shm_gib: int
@@ -143,12 +158,15 @@ class Sglang(pulumi.ComponentResource):
     def __init__(self, name: str, *, args: SglangArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("llm-serving:serving:Sglang", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        claim = k8s.resource.v1.ResourceClaimTemplate(
-            f"{name}-gpus",
-            metadata={"name": f"{name}-gpus", "namespace": args.namespace},
-            spec=claim_template(gpus=args.gpus, selector=args.selector),
-            opts=child,
-        )
+        needed: list[pulumi.Resource] = []
+        if isinstance(args.gpus, ClaimedGpus):
+            template = k8s.resource.v1.ResourceClaimTemplate(
+                f"{name}-gpus",
+                metadata={"name": f"{name}-gpus", "namespace": args.namespace},
+                spec=claim_template(args.gpus),
+                opts=child,
+            )
+            needed.append(template)
         k8s.policy.v1.PodDisruptionBudget(
             name,
             metadata={"name": name, "namespace": args.namespace},
@@ -180,7 +198,7 @@ class Sglang(pulumi.ComponentResource):
             },
             opts=pulumi.ResourceOptions(
                 parent=self,
-                depends_on=[claim],
+                depends_on=needed,
                 custom_timeouts=pulumi.CustomTimeouts(create=_timeout(args), update=_timeout(args)),
             ),
         )
@@ -196,13 +214,13 @@ def _timeout(args: SglangArgs) -> str:
     return f"{args.ready_seconds or 600}s"
 
 
-def claim_template(*, gpus: int, selector: str) -> dict[str, Any]:
-    """A ResourceClaimTemplate's spec: exactly `gpus` devices of NVIDIA's class that fit the selector."""
+def claim_template(gpus: ClaimedGpus) -> dict[str, Any]:
+    """A ResourceClaimTemplate's spec: exactly so many devices of NVIDIA's class that fit the selector."""
     request = {
         "deviceClassName": DEVICE_CLASS,
         "allocationMode": "ExactCount",
-        "count": gpus,
-        "selectors": [{"cel": {"expression": selector}}],
+        "count": gpus.count,
+        "selectors": [{"cel": {"expression": gpus.selector}}],
     }
     return {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": request}]}}}
 
@@ -216,7 +234,14 @@ def pod_spec(args: SglangArgs, *, claim: str) -> dict[str, Any]:
         "subPath": args.weights.directory,
         "readOnly": True,
     }
-    quantity = {"memory": f"{args.memory_gib}Gi"}
+    quantity: dict[str, str] = {"memory": f"{args.memory_gib}Gi"}
+    claims: dict[str, Any] = {}
+    node_selector = dict(args.node_selector)
+    if isinstance(args.gpus, PluginGpus):
+        quantity["nvidia.com/gpu"] = str(args.gpus.count)
+        node_selector["node.kubernetes.io/instance-type"] = args.gpus.instance_type
+    else:
+        claims = {"claims": [{"name": "gpus"}]}
     container = {
         "name": "engine",
         "image": args.image,
@@ -226,7 +251,7 @@ def pod_spec(args: SglangArgs, *, claim: str) -> dict[str, Any]:
         "env": [{"name": key, "value": value} for key, value in variables.items()],
         "ports": [{"name": "http", "containerPort": args.port}],
         "resources": {
-            "claims": [{"name": "gpus"}],
+            **claims,
             "requests": {"cpu": str(args.cpu), **quantity},
             "limits": quantity,
         },
@@ -248,10 +273,10 @@ def pod_spec(args: SglangArgs, *, claim: str) -> dict[str, Any]:
     return {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "nodeSelector": dict(args.node_selector),
+        "nodeSelector": node_selector,
         "tolerations": [{"key": GPU_TAINT, "operator": "Exists", "effect": "NoSchedule"}],
         "terminationGracePeriodSeconds": args.grace_seconds,
-        "resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": claim}],
+        **({"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": claim}]} if claims else {}),
         "initContainers": [dict(args.gate)] if args.gate else [],
         "containers": [container],
         "volumes": [
