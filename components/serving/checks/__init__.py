@@ -1,0 +1,1 @@
+"""Programs that run inside pods, in images that have nothing but Python: each file stands alone."""
