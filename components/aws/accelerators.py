@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pulumi
@@ -32,20 +32,16 @@ REBOOT_REASONS = (
 )
 """Reasons of the node monitoring agent for an unhealthy GPU (EKS user guide, node-repair)."""
 
-START_MARGIN = timedelta(minutes=5)
-"""How long after the block's start the group is raised: until the block is active every launch fails."""
-
 REPAIR_WAIT_MINUTES = 10
 """How long a GPU must be unhealthy before its node is rebooted: EKS's own value for accelerated hardware."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReservedCapacity:
-    """A capacity block as the pool needs it: its `cr-…` id, its zone, and when it starts if it has not yet."""
+    """A capacity block as the pool needs it: its `cr-…` id, and when to raise the group if it has not started yet."""
 
     reservation_id: str
-    zone: str
-    starts_at: datetime | None
+    raise_at: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +96,7 @@ class AcceleratorPool(pulumi.ComponentResource):
             tag_specifications=instance_tags(args.name),
             opts=pulumi.ResourceOptions(parent=self),
         )
-        waiting = args.capacity.starts_at is not None
+        waiting = args.capacity.raise_at is not None
         self.node_group = aws.eks.NodeGroup(
             name,
             cluster_name=args.cluster_name,
@@ -118,8 +114,8 @@ class AcceleratorPool(pulumi.ComponentResource):
             node_repair_config=self._repair(),
             opts=pulumi.ResourceOptions(parent=self, depends_on=args.role.attached, delete_before_replace=True),
         )
-        if args.capacity.starts_at:
-            self._schedule(name, args=args, start=args.capacity.starts_at)
+        if args.capacity.raise_at:
+            self._schedule(name, args=args, start=args.capacity.raise_at)
         self.launch_template_version: pulumi.Output[str] = template.latest_version.apply(str)
         self.register_outputs({"launchTemplateVersion": self.launch_template_version})
 
@@ -168,7 +164,7 @@ class AcceleratorPool(pulumi.ComponentResource):
             f"{name}-start",
             autoscaling_group_name=self.node_group.resources[0].autoscaling_groups[0].name,
             scheduled_action_name="capacity-block-starts",
-            start_time=(start + START_MARGIN).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            start_time=start.strftime("%Y-%m-%dT%H:%M:%SZ"),
             min_size=0,
             max_size=args.nodes,
             desired_capacity=args.nodes,

@@ -11,9 +11,6 @@ import yaml
 
 SCRAPE_SECONDS = 15
 
-DRAIN_BEFORE_END = timedelta(minutes=60)
-"""Drain this long before a capacity block ends: EKS scales the group to zero 40 minutes before, EC2 ends instances 30 before."""
-
 NOTICE_BEFORE_END = timedelta(hours=24)
 """The first warning: long enough to extend the block or to buy the next one."""
 
@@ -172,13 +169,13 @@ def gpu_alerts() -> tuple[Alert, ...]:
     )
 
 
-def block_alerts(*, ends_at: datetime) -> tuple[Alert, ...]:
+def block_alerts(*, ends_at: datetime, drain_at: datetime) -> tuple[Alert, ...]:
     """The capacity block's end, which nothing can move: a day ahead, and when it is time to drain.
 
     The end is a constant, so that the alert needs no exporter and fires even when everything else is silent.
     """
     end = int(ends_at.timestamp())
-    drain = int(DRAIN_BEFORE_END.total_seconds())
+    drain = int((ends_at - drain_at).total_seconds())
     notice = int(NOTICE_BEFORE_END.total_seconds())
     return (
         Alert(
@@ -194,7 +191,7 @@ def block_alerts(*, ends_at: datetime) -> tuple[Alert, ...]:
             expression=f"vector({end}) - vector(time()) < {drain}",
             minutes=0,
             severity="page",
-            summary="The capacity block ends in less than an hour; EKS takes its nodes 40 minutes before the end.",
+            summary=f"The capacity block ends at {ends_at:%H:%M} UTC; EKS takes its nodes 40 minutes before.",
             action="Drain now: docs/eks-b300.md, 'The end of a block'.",
         ),
     )

@@ -12,7 +12,7 @@ from components.aws.accelerators import AcceleratorPool, AcceleratorPoolArgs, Re
 from components.aws.nodes import NodeRole
 from tests.support.recorder import Recording, record
 
-START = datetime(2026, 12, 3, 11, 30, tzinfo=UTC)
+RAISE_AT = datetime(2026, 12, 3, 11, 35, tzinfo=UTC)
 
 
 def outputs(kind: str, _inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def outputs(kind: str, _inputs: Mapping[str, Any]) -> dict[str, Any]:
     }.get(kind, {})
 
 
-def pool(*, nodes: int = 1, efa_cards: range = range(0), starts_at: datetime | None = None) -> Recording:
+def pool(*, nodes: int = 1, efa_cards: range = range(0), raise_at: datetime | None = None) -> Recording:
     def build() -> None:
         AcceleratorPool(
             "accelerators",
@@ -31,9 +31,7 @@ def pool(*, nodes: int = 1, efa_cards: range = range(0), starts_at: datetime | N
                 cluster_security_group="sg-cluster",
                 name="kimi-accelerators",
                 role=NodeRole("node", partition="aws"),
-                capacity=ReservedCapacity(
-                    reservation_id="cr-0123456789abcdef0", zone="us-west-2c", starts_at=starts_at
-                ),
+                capacity=ReservedCapacity(reservation_id="cr-0123456789abcdef0", raise_at=raise_at),
                 subnet="subnet-c",
                 vpc_id="vpc-1",
                 instance_type="p6-b300.48xlarge",
@@ -102,7 +100,7 @@ def test_the_node_group_names_a_launch_template_version_by_number() -> None:
 
 
 def test_before_the_block_starts_no_node_is_asked_for_and_a_scheduled_action_raises_the_group_after_the_start() -> None:
-    recording = pool(nodes=2, starts_at=START)
+    recording = pool(nodes=2, raise_at=RAISE_AT)
     assert recording.one("NodeGroup").inputs["scalingConfig"] == {"minSize": 0, "maxSize": 2, "desiredSize": 0}
     assert recording.one("Schedule").inputs == {
         "autoscalingGroupName": "asg-1",
@@ -153,6 +151,6 @@ def test_with_efa_every_interface_has_the_clusters_group_and_one_that_lets_membe
 
 
 def test_the_pool_registers_its_children_under_itself() -> None:
-    for resource in pool(nodes=2, efa_cards=range(1, 17), starts_at=START).resources:
+    for resource in pool(nodes=2, efa_cards=range(1, 17), raise_at=RAISE_AT).resources:
         if resource.custom and resource.name.startswith("accelerators"):
             assert "llm-serving:aws:AcceleratorPool" in resource.parent

@@ -70,7 +70,14 @@ def prometheus() -> Recording:
         scrape_configuration=scrape_configuration(
             [Target(job="engine", namespace="ml-team", labels={"a": "b"}, port="http")]
         ),
-        rules={"block.rules.yaml": rule_file("block", block_alerts(ends_at=datetime(2026, 12, 10, tzinfo=UTC)))},
+        rules={
+            "block.rules.yaml": rule_file(
+                "block",
+                block_alerts(
+                    ends_at=datetime(2026, 12, 10, tzinfo=UTC), drain_at=datetime(2026, 12, 9, 23, tzinfo=UTC)
+                ),
+            )
+        },
         namespaces=("ml-team",),
         storage_class="gp3",
         storage_gib=100,

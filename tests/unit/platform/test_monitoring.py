@@ -26,7 +26,7 @@ END = datetime(2026, 12, 10, 11, 30, tzinfo=UTC)
 ALERTS = (
     *sglang_alerts(job="engine", running_limit=48, startup_seconds=7200),
     *gpu_alerts(),
-    *block_alerts(ends_at=END),
+    *block_alerts(ends_at=END, drain_at=END - timedelta(minutes=60)),
 )
 
 
@@ -66,7 +66,7 @@ def test_alerts_use_only_metrics_that_sglang_exports() -> None:
 def test_the_end_of_the_block_warns_a_day_ahead_and_pages_an_hour_ahead(left: timedelta, firing: set[str]) -> None:
     now = (END - left).timestamp()
     fires = set()
-    for alert in block_alerts(ends_at=END):
+    for alert in block_alerts(ends_at=END, drain_at=END - timedelta(minutes=60)):
         end, limit = re.fullmatch(r"vector\((\d+)\) - vector\(time\(\)\) < (\d+)", alert.expression).groups()
         if int(end) - now < int(limit):
             fires.add(alert.name)
@@ -74,7 +74,7 @@ def test_the_end_of_the_block_warns_a_day_ahead_and_pages_an_hour_ahead(left: ti
 
 
 def test_the_drain_alert_comes_before_eks_takes_the_nodes() -> None:
-    (_, drain) = block_alerts(ends_at=END)
+    (_, drain) = block_alerts(ends_at=END, drain_at=END - timedelta(minutes=60))
     assert int(drain.expression.rpartition(" ")[2]) > 40 * 60
 
 
