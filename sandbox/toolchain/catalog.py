@@ -95,6 +95,7 @@ _TOOLS = (
         package="github.com/cloudnativelabs/kube-router/v2/cmd/kube-router",
         cpu_seconds=220,
     ),
+    Tool(name="pause", module="pause", package=".", cpu_seconds=1),
     Tool(name="actionlint", module="actionlint", package="github.com/rhysd/actionlint/cmd/actionlint", cpu_seconds=15),
 )
 

@@ -1,0 +1,3 @@
+module sandbox/tools/pause
+
+go 1.26
