@@ -23,7 +23,7 @@ SHUTDOWN_SECONDS = 300
 class PrometheusArgs:
     """scrape_configuration, rules: as Prometheus reads them; rules by file name. namespaces: where pods may be looked up.
 
-    storage_class, storage_gib, retention_days: of the samples' volume.
+    storage_gib, retention_days: of the samples' volume. provisioner: CSI driver that makes it.
     """
 
     namespace: pulumi.Input[str]
@@ -31,14 +31,17 @@ class PrometheusArgs:
     scrape_configuration: str
     rules: Mapping[str, str]
     namespaces: Sequence[str]
-    storage_class: str
+    provisioner: str
     storage_gib: int
     retention_days: int
     node_selector: Mapping[str, str]
 
 
 class Prometheus(pulumi.ComponentResource):
-    """One Prometheus with a volume. service: its name, port 9090: for Grafana, an alert manager and queries."""
+    """One Prometheus with a volume that goes with it.
+
+    service: its name, port 9090: for Grafana, an alert manager and queries.
+    """
 
     def __init__(self, name: str, *, args: PrometheusArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("llm-serving:platform:Prometheus", name, {}, opts)
@@ -47,6 +50,7 @@ class Prometheus(pulumi.ComponentResource):
         metadata = {"name": name, "namespace": args.namespace, "labels": labels}
         files = {"prometheus.yaml": _with_rules(args.scrape_configuration), **args.rules}
         k8s.core.v1.ConfigMap(name, metadata=metadata, data=files, opts=child)
+        self._volume(name, args=args, metadata=metadata)
         self._rights(name, args=args, metadata=metadata)
         k8s.core.v1.Service(
             name,
@@ -65,12 +69,35 @@ class Prometheus(pulumi.ComponentResource):
                     "metadata": {"labels": labels, "annotations": {"checksum/config": _digest(files)}},
                     "spec": _pod(args, name=name),
                 },
-                "volumeClaimTemplates": [_claim(args)],
             },
             opts=child,
         )
         self.service = name
         self.register_outputs({"service": name})
+
+    def _volume(self, name: str, *, args: PrometheusArgs, metadata: Mapping[str, Any]) -> None:
+        """A claim of its own, not a StatefulSet's template: those outlive the StatefulSet, and their disks the cluster."""
+        child = pulumi.ResourceOptions(parent=self)
+        storage = k8s.storage.v1.StorageClass(
+            name,
+            metadata={"name": name},
+            provisioner=args.provisioner,
+            parameters={"type": "gp3", "encrypted": "true"},
+            reclaim_policy="Delete",
+            volume_binding_mode="WaitForFirstConsumer",
+            allow_volume_expansion=True,
+            opts=child,
+        )
+        k8s.core.v1.PersistentVolumeClaim(
+            name,
+            metadata=metadata,
+            spec={
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": name,
+                "resources": {"requests": {"storage": f"{args.storage_gib}Gi"}},
+            },
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[storage]),
+        )
 
     def _rights(self, name: str, *, args: PrometheusArgs, metadata: Mapping[str, Any]) -> None:
         """Prometheus may look up pods in the listed namespaces, and nothing else."""
@@ -95,17 +122,6 @@ def _with_rules(configuration: str) -> str:
 
 def _digest(files: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()
-
-
-def _claim(args: PrometheusArgs) -> dict[str, Any]:
-    return {
-        "metadata": {"name": "data"},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": args.storage_class,
-            "resources": {"requests": {"storage": f"{args.storage_gib}Gi"}},
-        },
-    }
 
 
 def _pod(args: PrometheusArgs, *, name: str) -> dict[str, Any]:
@@ -149,7 +165,10 @@ def _pod(args: PrometheusArgs, *, name: str) -> dict[str, Any]:
         },
         "terminationGracePeriodSeconds": SHUTDOWN_SECONDS,
         "containers": [container],
-        "volumes": [{"name": "config", "configMap": {"name": name}}],
+        "volumes": [
+            {"name": "config", "configMap": {"name": name}},
+            {"name": "data", "persistentVolumeClaim": {"claimName": name}},
+        ],
     }
 
 

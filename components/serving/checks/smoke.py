@@ -4,7 +4,7 @@ Prints one JSON line a check and a summary, which is also the pod's termination 
 all of them ran.
 
 Environment: BASE_URL (of the router, without /v1), MODEL (name in requests), CHECKS (comma-separated names, in order),
-CONTEXT_TOKENS (longest prompt), WAIT_SECONDS (how long the endpoint may take to list the model), TIMEOUT_SECONDS (of one
+OVER_LONG_TOKENS (a prompt that must be refused), WAIT_SECONDS (how long the endpoint may take to list the model), TIMEOUT_SECONDS (of one
 request), METRICS (host:port of the engines, every address of it is asked; for `prefix-reuse`), API_KEY (optional).
 """
 
@@ -42,7 +42,7 @@ class Endpoint:
     def __init__(self, environment: dict[str, str]) -> None:
         self.base = environment["BASE_URL"].rstrip("/")
         self.model = environment["MODEL"]
-        self.context = int(environment.get("CONTEXT_TOKENS", "0"))
+        self.over_long = int(environment.get("OVER_LONG_TOKENS", "0"))
         self.timeout = float(environment.get("TIMEOUT_SECONDS", "600"))
         self.metrics = environment.get("METRICS", "")
         self._key = environment.get("API_KEY", "")
@@ -156,8 +156,8 @@ def tool_call(endpoint: Endpoint) -> dict[str, Any]:
 
 def too_long(endpoint: Endpoint) -> dict[str, Any]:
     """A prompt beyond the context is refused with a client error, and the engine lives on."""
-    status, answer = endpoint.ask("/v1/completions", {"prompt": "word " * (endpoint.context + 1024), "max_tokens": 1})
-    _expect(400 <= status < 500, f"HTTP {status} for a prompt of more than {endpoint.context} tokens", answer)
+    status, answer = endpoint.ask("/v1/completions", {"prompt": "word " * (endpoint.over_long), "max_tokens": 1})
+    _expect(400 <= status < 500, f"HTTP {status} for a prompt of {endpoint.over_long} tokens", answer)
     models(endpoint)
     return {"status": status}
 
@@ -209,10 +209,10 @@ CHECKS: dict[str, Callable[[Endpoint], dict[str, Any]]] = {
     "models": models,
     "completion": completion,
     "chat": chat,
-    "reasoning": reasoning,
+    "chat-with-reasoning": reasoning,
     "streaming": streaming,
     "tool-call": tool_call,
-    "too-long": too_long,
+    "over-long-prompt": too_long,
     "anthropic": anthropic,
     "prefix-reuse": prefix_reuse,
 }

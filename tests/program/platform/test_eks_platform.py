@@ -79,7 +79,7 @@ def prometheus() -> Recording:
             )
         },
         namespaces=("ml-team",),
-        storage_class="gp3",
+        provisioner="ebs.csi.aws.com",
         storage_gib=100,
         retention_days=15,
         node_selector={},
@@ -118,3 +118,12 @@ def test_dashboards_carry_the_label_that_grafana_looks_for() -> None:
     stored = recording.one("ConfigMap").inputs
     assert stored["metadata"]["labels"] == {"grafana_dashboard": "1"}
     assert json.loads(stored["data"]["sglang.json"])["title"] == "SGLang engines"
+
+
+def test_the_volume_of_samples_is_encrypted_and_goes_with_prometheus() -> None:
+    recording = prometheus()
+    storage = recording.one("StorageClass").inputs
+    assert storage["parameters"]["encrypted"] == "true"
+    assert storage["reclaimPolicy"] == "Delete"
+    assert recording.one("PersistentVolumeClaim").inputs["spec"]["storageClassName"] == storage["metadata"]["name"]
+    assert "volumeClaimTemplates" not in recording.one("StatefulSet").inputs["spec"]

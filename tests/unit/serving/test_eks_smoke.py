@@ -51,7 +51,7 @@ class Model(BaseHTTPRequestHandler):
 
     def _completion(self, body: dict[str, Any]) -> None:
         tokens = len(body["prompt"].split())
-        if tokens > CONTEXT * 5 and self.fault != "too-long":
+        if tokens > CONTEXT * 5 and self.fault != "over-long-prompt":
             self._json(400, {"error": {"message": "too long"}})
             return
         if body["prompt"] in self.seen and self.fault != "prefix-reuse":
@@ -71,7 +71,7 @@ class Model(BaseHTTPRequestHandler):
         message: dict[str, Any] = {"role": "assistant", "content": "Paris", "reasoning_content": "France, hence Paris."}
         if self.fault == "chat" and "capital" in json.dumps(body["messages"]):
             message["content"] = ""
-        if self.fault == "reasoning":
+        if self.fault == "chat-with-reasoning":
             message = {"content": "<think>France</think> Paris"}
         if body.get("tools") and self.fault != "tool-call":
             message["tool_calls"] = [
@@ -114,7 +114,7 @@ def check(port: int, tmp_path: Path, *names: str) -> tuple[int, dict[str, dict[s
         "BASE_URL": f"http://127.0.0.1:{port}",
         "MODEL": MODEL,
         "CHECKS": ",".join(names),
-        "CONTEXT_TOKENS": str(CONTEXT * 10),
+        "OVER_LONG_TOKENS": str(CONTEXT * 10),
         "METRICS": f"localhost:{port}",
         "WAIT_SECONDS": "0",
         "SUMMARY": str(tmp_path / "summary"),
