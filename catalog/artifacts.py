@@ -161,11 +161,10 @@ GATEWAY_API_CRDS = CrdBundle(
     source=Source(where="what gateway-api-inference-extension v1.5.0 requires in its go.mod", date="2026-04-18"),
 )
 
-IMAGES: Mapping[str, Image] = {row.name: row for row in globals().copy().values() if isinstance(row, Image)}
-CHARTS: Mapping[str, Chart] = {row.name: row for row in globals().copy().values() if isinstance(row, Chart)}
-CRD_BUNDLES: Mapping[str, CrdBundle] = {
-    row.name: row for row in globals().copy().values() if isinstance(row, CrdBundle)
-}
+_ROWS = tuple(globals().values())
+IMAGES: Mapping[str, Image] = {row.name: row for row in _ROWS if isinstance(row, Image)}
+CHARTS: Mapping[str, Chart] = {row.name: row for row in _ROWS if isinstance(row, Chart)}
+CRD_BUNDLES: Mapping[str, CrdBundle] = {row.name: row for row in _ROWS if isinstance(row, CrdBundle)}
 
 
 def image(name: str, *, mirror: str | None) -> str:
