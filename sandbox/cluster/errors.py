@@ -1,0 +1,8 @@
+"""What stops the embedded cluster, told to the person at the terminal."""
+
+
+class SandboxError(Exception):
+    """The embedded cluster can't do what was asked; the message says what, why and what to do instead."""
+
+
+INSTEAD = "Or use your own cluster: KUBECONFIG=… make up."

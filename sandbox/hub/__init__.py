@@ -1,0 +1,1 @@
+"""A hub on one's own machine, for the dev environment, tests and benchmarks."""

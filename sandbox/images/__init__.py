@@ -1,0 +1,8 @@
+"""The images of the embedded cluster: made here, without a daemon, under the references that the catalogue gives.
+
+They are loaded as copies below MIRROR, which is the setting that an air-gapped site uses: `artifacts.mirror`.
+"""
+
+from sandbox.images.archives import COREDNS, MIRROR, PAUSE, archives, load_into
+
+__all__ = ["COREDNS", "MIRROR", "PAUSE", "archives", "load_into"]
