@@ -140,7 +140,7 @@ class Fault:
     status: answer `status`, with Retry-After when `retry_after` is set (seconds). cut: close after `at` bytes.
     short: a body that lacks its second half, with headers that agree with it. flip: one bit wrong at byte `at`.
     stall: send `at` bytes, then nothing for `seconds`. whole: the whole file instead of the range. expired: a signed
-    address that no longer holds. elsewhere: redirect to `target` first.
+    address that no longer holds (resolve). elsewhere: the blob is at the base address `target` (blob).
     """
 
     kind: Literal["status", "cut", "short", "flip", "stall", "whole", "expired", "elsewhere"]
@@ -160,7 +160,7 @@ class Hub:
 
     repositories: dict[str, Repository]
     faults: list[Fault] = field(default_factory=list)
-    blob_base: str = ""
+    blob_port: int = 0
     signed_seconds: float = 3600.0
     page: int = 100
     requests: list[tuple[str, str, int]] = field(default_factory=list)
@@ -280,9 +280,6 @@ class Handler(BaseHTTPRequestHandler):
         if file is None:
             raise Refusal(404, "EntryNotFound", "Entry not found")
         headers = {"X-Repo-Commit": repository.revision, "ETag": f'"{file.git_blob}"'}
-        if fault and fault.kind == "elsewhere":
-            self.hub.note("resolve", path, 302)
-            return self._send(b"", status=302, headers={"Location": fault.target, **headers})
         if not file.lfs:
             return self._content("resolve", path, file, headers, fault)
         expires = int(time.time() + self.hub.signed_seconds)
@@ -292,7 +289,7 @@ class Handler(BaseHTTPRequestHandler):
         headers["X-Linked-Size"] = str(file.size)
         headers["X-Linked-ETag"] = f'"{file.sha256}"'
         headers["Location"] = (
-            f"{self.hub.blob_base or self._base()}{address}?Expires={expires}&Signature={self.hub.sign(address, expires)}"
+            f"{self._blob_base()}{address}?Expires={expires}&Signature={self.hub.sign(address, expires)}"
         )
         self.hub.note("resolve", path, 302)
         return self._send(b"", status=302, headers=headers)
@@ -301,13 +298,16 @@ class Handler(BaseHTTPRequestHandler):
         if self.headers.get("Authorization"):
             self.hub.leaked.append(path)
         fault = self._early_fault("blob", path)
+        if fault and fault.kind == "elsewhere":
+            self.hub.note("blob", path, 302)
+            return self._send(b"", status=302, headers={"Location": fault.target + self.path})
         expires = int(query.get("Expires", ["0"])[0])
         if not hmac.compare_digest(query.get("Signature", [""])[0], self.hub.sign(signed, expires)):
             raise Refusal(403, message="SignatureDoesNotMatch")
         if expires < time.time():
             raise Refusal(403, message="Request has expired")
         file = self.hub.repositories[repo].files[path]
-        self._content("blob", path, file, {"ETag": f'"{file.sha256}"'}, fault)
+        return self._content("blob", path, file, {"ETag": f'"{file.sha256}"'}, fault)
 
     def _early_fault(self, kind: str, path: str) -> Fault | None:
         fault = self.hub.fault(kind, path)
@@ -386,6 +386,10 @@ class Handler(BaseHTTPRequestHandler):
     def _base(self) -> str:
         return f"http://{self.headers.get('Host')}"
 
+    def _blob_base(self) -> str:
+        # By the name that the client has for this host: inside a cluster it is a Service.
+        return f"http://{(self.headers.get('Host') or '').partition(':')[0]}:{self.hub.blob_port}"
+
     def _json(self, value: object, headers: Mapping[str, str] | None = None) -> None:
         self._send(json.dumps(value).encode(), headers={"Content-Type": "application/json", **(headers or {})})
 
@@ -410,27 +414,37 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing: `Hub.requests` holds what was asked for."""
 
 
-class Server(ThreadingHTTPServer):
-    """Serves a hub on its own thread: `with serving(hub) as address`."""
-
+class _Listener(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, hub: Hub, *, host: str = "127.0.0.1", port: int = 0) -> None:
-        super().__init__((host, port), type("HubHandler", (Handler,), {"hub": hub}))
+
+class Server:
+    """Serves a hub on two ports, the hub's and the blobs', as the real one has two hosts: `with Server(hub) as server`.
+
+    blob_port: unset, the one after `port` (any free one when that is 0).
+    """
+
+    def __init__(self, hub: Hub, *, host: str = "127.0.0.1", port: int = 0, blob_port: int | None = None) -> None:
+        handler = type("HubHandler", (Handler,), {"hub": hub})
         self.hub = hub
+        self._listeners = [_Listener((host, port), handler)]
+        self._listeners.append(_Listener((host, blob_port if blob_port is not None else port and port + 1), handler))
+        hub.blob_port = self._listeners[1].server_address[1]
 
     @property
     def address(self) -> str:
-        return f"http://{self.server_address[0]!s}:{self.server_address[1]}"
+        return f"http://{self._listeners[0].server_address[0]!s}:{self._listeners[0].server_address[1]}"
 
     def __enter__(self) -> Server:
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+        for listener in self._listeners:
+            threading.Thread(target=listener.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.shutdown()
-        self.server_close()
+        for listener in self._listeners:
+            listener.shutdown()
+            listener.server_close()
 
 
 def safetensors(seed: str, *, tensors: int, rows: int, columns: int) -> bytes:
@@ -480,7 +494,9 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
-    parser.add_argument("--port", type=int, default=8080, help="port to listen on (default %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=8080, help="port of the hub; blobs are on the next (default %(default)s)"
+    )
     parser.add_argument(
         "--directory", type=Path, help="serve DIRECTORY/OWNER/NAME/… as repositories instead of the made-up ones"
     )

@@ -1,0 +1,162 @@
+"""Is a copy what its manifest says? Quick: every size (and the store's tag). Full: every byte is read and hashed.
+
+Standard library only (the store is handed in): the gate in front of an engine runs this in the engine's own image.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import UnverifiedError
+from .manifest import MANIFEST, Entry, Manifest, Source, read_manifest
+from .parts import Digests, Fetch, PartPlan, ordered, plan_parts
+
+if TYPE_CHECKING:
+    from .memory import Budget
+    from .progress import Progress
+    from .stores import Store, Stored
+
+REMEDY = "Stage it again: what is right stays, what is not is copied anew"
+
+
+def differences(manifest: Manifest, present: Mapping[str, Stored]) -> list[str]:
+    """What the listing of a store has that the manifest has not, by size and tag; empty when they agree."""
+    wrong = []
+    for entry in manifest.files:
+        held = present.get(entry.path)
+        if held is None:
+            wrong.append(f"{entry.path} is missing")
+        elif held.size != entry.size:
+            wrong.append(f"{entry.path} has {held.size} bytes instead of {entry.size}")
+        elif entry.e_tag and held.e_tag != entry.e_tag:
+            wrong.append(f"{entry.path} was written over since it was verified")
+    return wrong
+
+
+def digests_of(fetch: Fetch, *, size: int, plan: PartPlan, pool: Executor, git_size: int | None = None) -> Digests:
+    """The hashes of `size` bytes that are read side by side."""
+    digests = Digests(git_size=git_size)
+    for part in ordered(fetch, size=size, plan=plan, pool=pool):
+        digests.update(part)
+    return digests
+
+
+def digests_of_object(
+    store: Store, path: str, *, size: int, plan: PartPlan, pool: Executor, git_size: int | None = None
+) -> Digests:
+    """The hashes of an object."""
+
+    def fetch(offset: int, length: int) -> Any:
+        return store.read(path, offset, length)
+
+    return digests_of(fetch, size=size, plan=plan, pool=pool, git_size=git_size)
+
+
+def manifest_of(store: Store, source: Source) -> Manifest:
+    """The manifest of a finished copy in a store. Raises UnverifiedError when there is none for this source."""
+    path = f"{source.prefix}/{MANIFEST}"
+    data = store.get(path)
+    if data is None:
+        raise UnverifiedError(f"{store} has no finished copy of {source}: {path} is missing", remedy="Stage it first")
+    return matching(read_manifest(data, where=f"{store}/{path}"), source, where=str(store))
+
+
+def matching(manifest: Manifest, source: Source, *, where: str) -> Manifest:
+    """The manifest, if it is the source's. Raises UnverifiedError."""
+    if manifest.source.prefix != source.prefix:
+        raise UnverifiedError(f"{where} holds {manifest.source} in the place of {source}", remedy=REMEDY)
+    return manifest
+
+
+def verify_store(
+    store: Store,
+    source: Source,
+    *,
+    full: bool,
+    pool: Executor,
+    parallel_files: int,
+    budget: Budget,
+    progress: Progress,
+) -> Manifest:
+    """Raises UnverifiedError, naming what is wrong, unless the copy is what its manifest says."""
+    manifest = manifest_of(store, source)
+    wrong = differences(manifest, store.list(source.prefix))
+    if full and not wrong:
+        progress.expect(files=len(manifest.files), size=manifest.bytes)
+
+        def check(entry: Entry) -> str | None:
+            with budget.reserved(plan_parts(entry.size, budget=budget.most)) as plan:
+                found = digests_of_object(
+                    store, f"{source.prefix}/{entry.path}", size=entry.size, plan=plan, pool=pool
+                ).sha256
+            progress.moved(entry.size)
+            progress.finished()
+            return None if found == entry.sha256 else f"{entry.path} has SHA-256 {found} instead of {entry.sha256}"
+
+        with ThreadPoolExecutor(parallel_files, thread_name_prefix="verify") as workers:
+            wrong = [problem for problem in workers.map(check, manifest.files) if problem]
+    return _accepted(manifest, wrong, where=f"{store}/{source.prefix}")
+
+
+def verify_directory(directory: Path, source: Source, *, full: bool, parallel_files: int = 4) -> Manifest:
+    """The same for a copy on a node. Raises UnverifiedError."""
+    place = directory / source.prefix
+    try:
+        data = (place / MANIFEST).read_bytes()
+    except OSError as error:
+        raise UnverifiedError(
+            f"{place} has no finished copy of {source} ({error.strerror})", remedy="Let `hydrate` fill it first"
+        ) from None
+    manifest = matching(read_manifest(data, where=str(place / MANIFEST)), source, where=str(place))
+    wrong = [problem for entry in manifest.files if (problem := _size_problem(place / entry.path, entry))]
+    if full and not wrong:
+
+        def check(entry: Entry) -> str | None:
+            found = sha256_of_file(place / entry.path)
+            return None if found == entry.sha256 else f"{entry.path} has SHA-256 {found} instead of {entry.sha256}"
+
+        with ThreadPoolExecutor(parallel_files, thread_name_prefix="verify") as workers:
+            wrong = [problem for problem in workers.map(check, manifest.files) if problem]
+    return _accepted(manifest, wrong, where=str(place))
+
+
+def wait_for_directory(directory: Path, source: Source, *, full: bool, seconds: float) -> Manifest:
+    """`verify_directory`, tried until it holds or `seconds` are over. Raises the last UnverifiedError then."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return verify_directory(directory, source, full=full)
+        except UnverifiedError:
+            if time.monotonic() >= end:
+                raise
+        time.sleep(min(2.0, max(0.0, end - time.monotonic())))
+
+
+def sha256_of_file(path: Path) -> str:
+    """SHA-256 of a file on disk."""
+    digests = Digests()
+    with path.open("rb", buffering=0) as handle:
+        buffer = bytearray(8 * 1024 * 1024)
+        view = memoryview(buffer)
+        while got := handle.readinto(buffer):
+            digests.update(view[:got])
+    return digests.sha256
+
+
+def _size_problem(path: Path, entry: Entry) -> str | None:
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return f"{entry.path} is missing"
+    return None if size == entry.size else f"{entry.path} has {size} bytes instead of {entry.size}"
+
+
+def _accepted(manifest: Manifest, wrong: list[str], *, where: str) -> Manifest:
+    if wrong:
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise UnverifiedError(f"{where} is not the verified copy: {'; '.join(wrong[:3])}{more}", remedy=REMEDY)
+    return manifest
