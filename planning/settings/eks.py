@@ -318,6 +318,19 @@ class Gateway(Settings):
     _callers = field_validator("callers")(_ranges)
 
 
+class SmokeProof(Settings):
+    """`up` ends when the model answered: a Job asks through the router, and its failure is the failure of `up`."""
+
+    kind: Literal["smoke"]
+
+
+class NoProof(Settings):
+    """Nothing is asked, and the outputs say so: for a cluster whose pods are placed but never run."""
+
+    kind: Literal["none"]
+    reason: str = Field(min_length=8, description="Why the model can't answer here; the outputs repeat it.")
+
+
 class EksB300(Stack):
     """EKS with p6-b300.48xlarge from an EC2 Capacity Block; SGLang TP8/DCP8, one replica a node."""
 
@@ -343,6 +356,9 @@ class EksB300(Stack):
     monitoring: Annotated[PrometheusMonitoring | ManagedPrometheusMonitoring, Field(discriminator="kind")] = Field(
         default_factory=lambda: PrometheusMonitoring(kind="prometheus", retention_days=15, storage_gib=100),
         description="Where metrics and alerts go.",
+    )
+    proof: Annotated[SmokeProof | NoProof, Field(discriminator="kind")] = Field(
+        default_factory=lambda: SmokeProof(kind="smoke"), description="How `up` proves that the model serves."
     )
     tags: dict[str, str] = Field(default_factory=dict, description="Tags of every AWS resource.")
 
