@@ -23,10 +23,11 @@ from sandbox import toolchain
 from sandbox.cluster import pki
 from sandbox.cluster.cgroups import remove_control_groups
 from sandbox.cluster.errors import INSTEAD, SandboxError
+from sandbox.cluster.images import load_into
 from sandbox.cluster.layout import Layout, Profile
 from sandbox.cluster.network import connect, disconnect, free_number
 from sandbox.cluster.processes import processes
-from sandbox.images import COREDNS, PAUSE, load_into
+from sandbox.images import COREDNS, PAUSE
 from sandbox.packages import install_command, missing_packages
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 They are loaded as copies below MIRROR, which is the setting that an air-gapped site uses: `artifacts.mirror`.
 """
 
-from sandbox.images.archives import COREDNS, MIRROR, PAUSE, archives, load_into
+from sandbox.images.archives import COREDNS, MIRROR, PAUSE, archives
+from sandbox.images.bundle import make_bundle
 
-__all__ = ["COREDNS", "MIRROR", "PAUSE", "archives", "load_into"]
+__all__ = ["COREDNS", "MIRROR", "PAUSE", "archives", "make_bundle"]

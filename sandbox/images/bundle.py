@@ -1,0 +1,34 @@
+"""The directory of charts and CRDs that `artifacts.bundle` names: copied from the Go modules that hold them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from catalog import artifacts
+from sandbox.toolchain import module_directory
+
+_PLACES = {
+    artifacts.LWS_CHART.directory: ("sigs.k8s.io/lws", "llm", "charts/lws"),
+    artifacts.INFERENCE_EXTENSION_CRDS.directory: (
+        "sigs.k8s.io/gateway-api-inference-extension",
+        "llm",
+        "config/crd/bases",
+    ),
+    artifacts.GATEWAY_API_CRDS.directory: ("sigs.k8s.io/gateway-api", "crds", "config/crd/standard"),
+}
+"""Directory in the bundle → module, module under sandbox/tools that pins it, directory in it."""
+
+
+def make_bundle(target: Path) -> None:
+    """Writes what is missing below `target`; each directory appears whole."""
+    for directory, (module, pinned_by, inside) in _PLACES.items():
+        place = target / directory
+        if place.exists():
+            continue
+        scratch = place.with_name(f".{place.name}")
+        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.copytree(module_directory(module, module=pinned_by) / inside, scratch, copy_function=shutil.copyfile)
+        for path in [scratch, *scratch.rglob("*")]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        scratch.rename(place)
