@@ -17,10 +17,10 @@ from .errors import StagingError, UsageError
 from .limits import Patience, Stop
 from .manifest import Source, parse_source, pinned
 from .memory import Budget
+from .parts import MIB
 from .progress import Progress, report, say
 
 TERMINATION_LOG = "/dev/termination-log"
-MIB = 1024 * 1024
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -77,7 +77,7 @@ def _stage(options: argparse.Namespace, stop: Stop, progress: Progress) -> dict[
         for source in _sources(options):
             manifest, worked = stage(run, source)
             done[str(source)] = "staged" if worked else "was complete"
-            say(f"{source}: {done[str(source)]}: {len(manifest.files)} files, {manifest.bytes} bytes in {store}")
+            say(f"{source}: {done[str(source)]}: {len(manifest.files)} files, {manifest.size} bytes in {store}")
     return {"result": "complete", "sources": done}
 
 
@@ -90,7 +90,7 @@ def _verify(options: argparse.Namespace, stop: Stop, progress: Progress) -> dict
         for source in sources:
             found = wait_for_directory(options.directory, source, full=options.full, seconds=options.wait_seconds)
             say(
-                f"{source}: {how} is as it should be: {len(found.files)} files, {found.bytes} bytes in {options.directory}"
+                f"{source}: {how} is as it should be: {len(found.files)} files, {found.size} bytes in {options.directory}"
             )
         return {"result": "verified"}
     from .stores import Store
@@ -107,7 +107,7 @@ def _verify(options: argparse.Namespace, stop: Stop, progress: Progress) -> dict
                 budget=Budget(options.memory * MIB, stop=stop),
                 progress=progress,
             )
-            say(f"{source}: {how} is as it should be: {len(found.files)} files, {found.bytes} bytes in {store}")
+            say(f"{source}: {how} is as it should be: {len(found.files)} files, {found.size} bytes in {store}")
     return {"result": "verified"}
 
 
@@ -133,7 +133,7 @@ def _hydrate(options: argparse.Namespace, stop: Stop, progress: Progress) -> dic
             manifest, worked = hydrate(run, source)
             done[str(source)] = "hydrated" if worked else "was complete"
             say(
-                f"{source}: {done[str(source)]}: {len(manifest.files)} files, {manifest.bytes} bytes in {options.directory}"
+                f"{source}: {done[str(source)]}: {len(manifest.files)} files, {manifest.size} bytes in {options.directory}"
             )
     return {"result": "complete", "sources": done}
 

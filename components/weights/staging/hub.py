@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -25,7 +25,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 from huggingface_hub.hf_api import RepoFile
-from huggingface_hub.utils import filter_repo_objects
+from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
 from .errors import ContentError, HubError, RefusedError, UsageError
 from .limits import AdaptiveLimit, Patience, Stop, retry_after
@@ -259,7 +259,7 @@ class Downloads:
     """Byte ranges over HTTP, through the proxies of the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY)."""
 
     def __init__(self, *, connections: int, read_seconds: float) -> None:
-        self._options = {
+        self._options: dict[str, Any] = {
             "maxsize": connections,
             "timeout": urllib3.Timeout(connect=min(CONNECT_SECONDS, read_seconds), read=read_seconds),
             # Redirects only: what failed is tried again one level up, from the byte where it stopped.

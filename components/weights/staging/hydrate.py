@@ -57,7 +57,7 @@ def hydrate(run: Hydration, source: Source) -> tuple[Manifest, bool]:
             pass
         (place / MANIFEST).unlink(missing_ok=True)
         _clear(place, manifest)
-        run.progress.expect(files=len(manifest.files), size=manifest.bytes)
+        run.progress.expect(files=len(manifest.files), size=manifest.size)
         missing = _missing(run, place, manifest)
         _check_room(place, missing)
         _each(run, missing, lambda entry: _copy_patiently(run, source, place, entry))

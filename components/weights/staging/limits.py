@@ -25,7 +25,8 @@ class Patience:
 
     def pause(self, attempt: int) -> float:
         """Seconds before try `attempt` (from 1): exponential, with full jitter above half."""
-        return min(self.longest, self.first * 2 ** min(attempt - 1, 16)) * random.uniform(0.5, 1.0)
+        longest: float = min(self.longest, self.first * 2.0 ** min(attempt - 1, 16))
+        return longest * random.uniform(0.5, 1.0)
 
 
 class Stop:

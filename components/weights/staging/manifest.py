@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from . import VERSION
@@ -62,10 +62,11 @@ class Manifest:
     files: tuple[Entry, ...]
     tool: str = f"staging {VERSION}"
     format: int = FORMAT
-    bytes: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bytes", sum(entry.size for entry in self.files))
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(entry.size for entry in self.files)
 
     def to_json(self) -> bytes:
         """The same copy gives the same bytes, whoever staged it."""
@@ -76,7 +77,7 @@ class Manifest:
             "allow": list(self.source.allow),
             "ignore": list(self.source.ignore),
             "tool": self.tool,
-            "bytes": self.bytes,
+            "bytes": self.size,
             "files": [asdict(entry) for entry in sorted(self.files, key=lambda entry: entry.path)],
         }
         return (json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode()
@@ -104,9 +105,9 @@ def read_manifest(data: bytes, *, where: str) -> Manifest:
         total = int(body["bytes"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnverifiedError(f"{where} is not a manifest ({type(error).__name__}: {error})", remedy=remedy) from None
-    if manifest.bytes != total or not manifest.files:
+    if manifest.size != total or not manifest.files:
         raise UnverifiedError(
-            f"{where} says {total} bytes, its {len(manifest.files)} files have {manifest.bytes}", remedy=remedy
+            f"{where} says {total} bytes, its {len(manifest.files)} files have {manifest.size}", remedy=remedy
         )
     return manifest
 

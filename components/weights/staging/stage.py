@@ -46,7 +46,7 @@ def stage(run: Staging, source: Source) -> tuple[Manifest, bool]:
         return known, False
     remote = run.hub.listing(source)
     run.progress.expect(files=len(remote), size=sum(file.size for file in remote))
-    present = run.store.list(source.prefix)
+    present = run.store.listing(source.prefix)
     receipts = _receipts(run, source, present)
     # Small files first: a missing right shows in seconds. Then the large ones, largest first, so that none starts last.
     order = sorted(remote, key=lambda file: (file.size > 1_000_000, -file.size))
@@ -77,7 +77,7 @@ def complete_manifest(store: Store, source: Source) -> Manifest | None:
         )
     if (held.allow, held.ignore) != (source.allow, source.ignore):
         say(f"{source}: the copy was made with other patterns; it is brought in line")
-    elif wrong := differences(manifest, store.list(source.prefix)):
+    elif wrong := differences(manifest, store.listing(source.prefix)):
         say(f"{source}: the copy is damaged and is repaired: {'; '.join(wrong[:3])}")
     else:
         return manifest
@@ -87,7 +87,7 @@ def complete_manifest(store: Store, source: Source) -> Manifest | None:
 
 def clean_up(store: Store, source: Source) -> None:
     """Drops what a finished copy does not need: receipts, and uploads that a killed run left open."""
-    receipts = list(store.list(f"{source.prefix}/{RECEIPTS}"))
+    receipts = list(store.listing(f"{source.prefix}/{RECEIPTS}"))
     store.delete(f"{source.prefix}/{RECEIPTS}/{path}" for path in receipts)
     try:
         if dropped := store.drop_open_uploads(source.prefix):
@@ -273,7 +273,7 @@ def _check(file: RemoteFile, digests: Digests) -> None:
 def _settle(run: Staging, source: Source, remote: list[RemoteFile], entries: dict[str, Entry]) -> dict[str, Entry]:
     """A last look at the store before the manifest vouches for it: what somebody wrote meanwhile is verified anew."""
     for _ in range(TRIES):
-        present = run.store.list(source.prefix)
+        present = run.store.listing(source.prefix)
         _drop_strangers(run.store, source, present, wanted=set(entries))
         off = [
             file

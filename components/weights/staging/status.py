@@ -33,7 +33,7 @@ def copies(store: Store) -> list[Copy]:
 
 
 def _copy_in_store(store: Store, source: Source) -> Copy:
-    present = store.list(source.prefix)
+    present = store.listing(source.prefix)
     files = {path: held for path, held in present.items() if not path.startswith(OWN + "/")}
     done = sum(path.startswith(RECEIPTS + "/") for path in present)
     state = f"{done} files verified, no manifest yet"
@@ -54,7 +54,7 @@ def _copy_in_store(store: Store, source: Source) -> Copy:
 
 def remove_from_store(store: Store, source: Source) -> int:
     """Removes a copy, its manifest first, so that nobody takes the rest for whole. Returns the number of objects."""
-    present = store.list(source.prefix)
+    present = store.listing(source.prefix)
     store.delete([f"{source.prefix}/{MANIFEST}"] if MANIFEST in present else [])
     rest = [f"{source.prefix}/{path}" for path in present if path != MANIFEST]
     store.delete(rest)

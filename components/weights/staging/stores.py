@@ -58,7 +58,7 @@ class Store:
             "retry_config": {"max_retries": 10, "retry_timeout": limit, "backoff": backoff},
             "client_options": {"timeout": f"{REQUEST_SECONDS}s", "connect_timeout": "10s"},
         }
-        prefix = {"prefix": self.base} if self.base else {}
+        prefix: dict[str, Any] = {"prefix": self.base} if self.base else {}
         if self.scheme == "s3" and self.bucket:
             self._store: Any = S3Store(self.bucket, **prefix, **_s3_options(common))
         elif self.scheme == "gs" and self.bucket:
@@ -74,7 +74,7 @@ class Store:
     def __str__(self) -> str:
         return self.url
 
-    def list(self, prefix: str) -> dict[str, Stored]:
+    def listing(self, prefix: str) -> dict[str, Stored]:
         """The objects below `prefix`, by path relative to it."""
         found = {}
         with self._translated(f"list {prefix}/"):

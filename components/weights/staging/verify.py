@@ -84,9 +84,9 @@ def verify_store(
 ) -> Manifest:
     """Raises UnverifiedError, naming what is wrong, unless the copy is what its manifest says."""
     manifest = manifest_of(store, source)
-    wrong = differences(manifest, store.list(source.prefix))
+    wrong = differences(manifest, store.listing(source.prefix))
     if full and not wrong:
-        progress.expect(files=len(manifest.files), size=manifest.bytes)
+        progress.expect(files=len(manifest.files), size=manifest.size)
 
         def check(entry: Entry) -> str | None:
             with budget.reserved(plan_parts(entry.size, budget=budget.most)) as plan:
