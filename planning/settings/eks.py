@@ -307,7 +307,7 @@ class Gateway(Settings):
     callers: tuple[Cidr, ...] = Field(
         (), description="Ranges that may connect; empty: the VPC only. Needed for internet-facing."
     )
-    port: int = Field(443, ge=1, le=65535, description="Port of the load balancer.")
+    port: int = Field(80, ge=1, le=65535, description="Port of the load balancer; 443 with a certificate.")
     certificate_arn: str | None = Field(
         None, pattern=r"^arn:aws[\w-]*:acm:", description="ACM certificate; unset: plain HTTP."
     )
@@ -351,6 +351,9 @@ class EksB300(Stack):
     )
     engine: Engine = Field(
         default_factory=lambda: Engine.model_validate({}), description="What differs from the recipe."
+    )
+    router: Literal["llm-d", "inference-extension"] = Field(
+        "llm-d", description="Which endpoint picker chooses the engine: llm-d's, or the inference extension's."
     )
     gateway: Gateway = Field(default_factory=lambda: Gateway.model_validate({}), description="Where requests come in.")
     monitoring: Annotated[PrometheusMonitoring | ManagedPrometheusMonitoring, Field(discriminator="kind")] = Field(

@@ -112,9 +112,12 @@ def _placeholder(model: type[BaseModel], path: tuple[str | int, ...], text: str)
     if not remedy:
         remedy = f"Put in your own value: {field.description if field and field.description else text.strip('<> ')}"
     return _error(
-        "placeholder", f"{_dotted(path)} still has the example's placeholder", value=text, remedy=remedy,
+        "placeholder",
+        f"{_dotted(path)} still has the example's placeholder",
+        value=text,
+        remedy=remedy,
         why="only you know this value",
-    )  # fmt: skip
+    )
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:
@@ -229,10 +232,12 @@ def _finding(model: type[BaseModel], detail: ErrorDetails, values: object) -> Fi
         return _error("choice", f"{name}.{tag} must say which kind it is", value=context.get("tag", ""), remedy=remedy)
     if kind == "string_pattern_mismatch" and context.get("pattern") == FULL_COMMIT:
         return _error(
-            "revision", f"{name} is not a full commit", value=given,
+            "revision",
+            f"{name} is not a full commit",
+            value=given,
             why="a branch or tag moves, and then no one knows what was staged",
             remedy="Give the 40 hex digits of the commit; the hub's page of the repository shows them under History",
-        )  # fmt: skip
+        )
     message = detail["msg"]
     return _error(
         "value", f"{name} can't be used", value=given, why=message[:1].lower() + message[1:], remedy=description
