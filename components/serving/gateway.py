@@ -16,6 +16,7 @@ from components.serving.gateway_config import KEYS_MOUNT, LISTEN_PORT, STATUS_PO
 CONFIG_MOUNT = "/etc/gateway/config"
 CONFIG_FILE = "envoy.json"
 USER = 65532
+LABELS: Mapping[str, str] = {"app.kubernetes.io/name": "gateway"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ class Gateway(pulumi.ComponentResource):
     def __init__(self, name: str, *, args: GatewayArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("llm-serving:serving:Gateway", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        labels = {"app.kubernetes.io/name": "gateway", "app.kubernetes.io/instance": name}
+        labels = {**LABELS, "app.kubernetes.io/instance": name}
         config = json.dumps(
             envoy_config(
                 upstream_host=args.upstream_host,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pulumi
 import pulumi_kubernetes as k8s
+
+from planning.workload import EngineWorkload, GpuClaim, Probes
 
 CACHE_MOUNT = "/var/cache/engine"
 """Where compiled kernels are kept: a directory of the node's disks, so that a restart does not compile for an hour."""
@@ -26,31 +28,8 @@ CACHE_VARIABLES: Mapping[str, str] = {
 """Every place where SGLang and the compilers below it keep what they built (sglang 0.5.23, srt/environ.py). Newer builds
 derive the rest from SGLANG_CACHE_DIR; older ones do not, so each is set."""
 
-OFFLINE_VARIABLES: Mapping[str, str] = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-"""The engine reads the verified copy and nothing else; it holds no hub token."""
-
 SHM_MOUNT = "/dev/shm"
-DEVICE_CLASS = "gpu.nvidia.com"
 GPU_TAINT = "nvidia.com/gpu"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Probe:
-    """An HTTP probe: path on the engine's port, seconds between and for each try, tries before it counts as failed."""
-
-    path: str
-    period_seconds: int
-    timeout_seconds: int
-    failure_threshold: int
-
-    def manifest(self) -> dict[str, Any]:
-        """The probe as Kubernetes has it."""
-        return {
-            "httpGet": {"path": self.path, "port": "http"},
-            "periodSeconds": self.period_seconds,
-            "timeoutSeconds": self.timeout_seconds,
-            "failureThreshold": self.failure_threshold,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,55 +75,23 @@ class Weights:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClaimedGpus:
-    """GPUs by dynamic resource allocation: exactly `count` that fit the CEL selector, whatever node they are on."""
-
-    count: int
-    selector: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class PluginGpus:
-    """GPUs by the device plugin, which knows a number only: the instance type keeps other GPUs out."""
-
-    count: int
-    instance_type: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class SglangArgs:
     """One engine deployment.
 
-    namespace: where it runs. labels: what the router selects by, on every pod. image: by digest. command, flags: in order.
-    replicas: one a node. gpus: the devices of one replica. cpu, memory_gib: requested;
-    memory is also the limit and holds shm_gib. node_disk: mount of the node's array, for compiled kernels. grace_seconds:
-    time for running requests after the pod left the router's list, of which drain_seconds are for the router to notice.
-    ready_seconds: how long the deployment may take; None: it is not waited for, because its nodes do not exist yet.
-    gate: an init container that ends well only when the weights are there and verified.
+    workload: what the plan says about the engine. namespace: where it runs. image: the workload's, from the mirror if there
+    is one. node_selector: of its nodes. node_disk: mount of a node's array, for compiled kernels. weights: what it reads.
+    gates: init containers, in order, that end well only when node and weights are as planned.
+    nodes_exist: whether the deployment is waited for; nodes that come with a block that has not started do not exist yet.
     """
 
+    workload: EngineWorkload
     namespace: pulumi.Input[str]
-    labels: Mapping[str, str]
     image: str
-    command: Sequence[str]
-    flags: Sequence[str]
-    environment: Mapping[str, str] = field(default_factory=dict)
-    replicas: int
-    port: int
-    gpus: ClaimedGpus | PluginGpus
-    cpu: int
-    memory_gib: int
-    shm_gib: int
     node_selector: Mapping[str, str]
     node_disk: str
     weights: Weights
-    gate: Mapping[str, Any] | None
-    startup: Probe
-    liveness: Probe
-    readiness: Probe
-    grace_seconds: int
-    drain_seconds: int
-    ready_seconds: int | None
+    gates: Sequence[Mapping[str, Any]]
+    nodes_exist: bool
 
 
 class Sglang(pulumi.ComponentResource):
@@ -158,19 +105,21 @@ class Sglang(pulumi.ComponentResource):
     def __init__(self, name: str, *, args: SglangArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("llm-serving:serving:Sglang", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
+        work = args.workload
+        labels = dict(work.labels)
         needed: list[pulumi.Resource] = []
-        if isinstance(args.gpus, ClaimedGpus):
+        if work.claim.selector:
             template = k8s.resource.v1.ResourceClaimTemplate(
                 f"{name}-gpus",
                 metadata={"name": f"{name}-gpus", "namespace": args.namespace},
-                spec=claim_template(args.gpus),
+                spec=claim_template(work.claim),
                 opts=child,
             )
             needed.append(template)
         k8s.policy.v1.PodDisruptionBudget(
             name,
             metadata={"name": name, "namespace": args.namespace},
-            spec={"maxUnavailable": 1, "selector": {"matchLabels": dict(args.labels)}},
+            spec={"maxUnavailable": 1, "selector": {"matchLabels": labels}},
             opts=child,
         )
         k8s.core.v1.Service(
@@ -181,25 +130,30 @@ class Sglang(pulumi.ComponentResource):
                 # Before its nodes exist a Service has no endpoints; it is right all the same.
                 "annotations": {"pulumi.com/skipAwait": "true"},
             },
-            spec={"selector": dict(args.labels), "ports": [{"name": "http", "port": args.port, "targetPort": "http"}]},
+            # Headless: checks ask every replica for its own counters.
+            spec={
+                "clusterIP": "None",
+                "selector": labels,
+                "ports": [{"name": "http", "port": work.port, "targetPort": "http"}],
+            },
             opts=child,
         )
-        wait = {} if args.ready_seconds is not None else {"annotations": {"pulumi.com/skipAwait": "true"}}
+        wait = {} if args.nodes_exist else {"annotations": {"pulumi.com/skipAwait": "true"}}
         self.deployment = k8s.apps.v1.Deployment(
             name,
-            metadata={"name": name, "namespace": args.namespace, "labels": dict(args.labels), **wait},
+            metadata={"name": name, "namespace": args.namespace, "labels": labels, **wait},
             spec={
-                "replicas": args.replicas,
-                "selector": {"matchLabels": dict(args.labels)},
+                "replicas": work.group.replicas,
+                "selector": {"matchLabels": labels},
                 "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
-                "progressDeadlineSeconds": args.ready_seconds or NEVER_GIVE_UP_SECONDS,
+                "progressDeadlineSeconds": work.ready_seconds if args.nodes_exist else NEVER_GIVE_UP_SECONDS,
                 "revisionHistoryLimit": 3,
-                "template": {"metadata": {"labels": dict(args.labels)}, "spec": pod_spec(args, claim=f"{name}-gpus")},
+                "template": {"metadata": {"labels": labels}, "spec": pod_spec(args, claim=f"{name}-gpus")},
             },
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=needed,
-                custom_timeouts=pulumi.CustomTimeouts(create=_timeout(args), update=_timeout(args)),
+                custom_timeouts=pulumi.CustomTimeouts(create=_limit(work), update=_limit(work)),
             ),
         )
         self.service = name
@@ -210,62 +164,52 @@ NEVER_GIVE_UP_SECONDS = 2**31 - 1
 """A Deployment whose nodes come with a block that starts in days must not be reported as failed until then."""
 
 
-def _timeout(args: SglangArgs) -> str:
-    return f"{args.ready_seconds or 600}s"
+def _limit(work: EngineWorkload) -> str:
+    """Replicas follow one another in a rollout, since none has a spare node."""
+    return f"{work.ready_seconds * work.group.replicas}s"
 
 
-def claim_template(gpus: ClaimedGpus) -> dict[str, Any]:
-    """A ResourceClaimTemplate's spec: exactly so many devices of NVIDIA's class that fit the selector."""
+def claim_template(claim: GpuClaim) -> dict[str, Any]:
+    """A ResourceClaimTemplate's spec: exactly so many devices of the class that fit the selector."""
     request = {
-        "deviceClassName": DEVICE_CLASS,
+        "deviceClassName": claim.device_class,
         "allocationMode": "ExactCount",
-        "count": gpus.count,
-        "selectors": [{"cel": {"expression": gpus.selector}}],
+        "count": claim.count,
+        "selectors": [{"cel": {"expression": claim.selector}}],
     }
     return {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": request}]}}}
 
 
 def pod_spec(args: SglangArgs, *, claim: str) -> dict[str, Any]:
     """The engine's pod: one container that owns every GPU of its node."""
-    variables = {**OFFLINE_VARIABLES, "HF_HUB_CACHE": args.weights.cache, **CACHE_VARIABLES, **args.environment}
-    weights_mount = {
-        "name": "weights",
-        "mountPath": args.weights.mount_path,
-        "subPath": args.weights.directory,
-        "readOnly": True,
-    }
-    quantity: dict[str, str] = {"memory": f"{args.memory_gib}Gi"}
-    claims: dict[str, Any] = {}
-    node_selector = dict(args.node_selector)
-    if isinstance(args.gpus, PluginGpus):
-        quantity["nvidia.com/gpu"] = str(args.gpus.count)
-        node_selector["node.kubernetes.io/instance-type"] = args.gpus.instance_type
-    else:
-        claims = {"claims": [{"name": "gpus"}]}
+    work = args.workload
+    variables = {"HF_HUB_CACHE": args.weights.cache, **CACHE_VARIABLES, **work.env}
+    limits = {"memory": f"{work.memory_gib}Gi", "ephemeral-storage": f"{work.ephemeral_gib}Gi"}
+    claimed = bool(work.claim.selector)
+    if not claimed:
+        limits["nvidia.com/gpu"] = str(work.claim.count)
     container = {
         "name": "engine",
         "image": args.image,
         "imagePullPolicy": "IfNotPresent",
-        "command": list(args.command),
-        "args": list(args.flags),
+        "command": list(work.command),
+        "args": list(work.arguments),
         "env": [{"name": key, "value": value} for key, value in variables.items()],
-        "ports": [{"name": "http", "containerPort": args.port}],
+        "ports": [{"name": "http", "containerPort": work.port}],
         "resources": {
-            **claims,
-            "requests": {"cpu": str(args.cpu), **quantity},
-            "limits": quantity,
+            **({"claims": [{"name": "gpus"}]} if claimed else {}),
+            "requests": {"cpu": f"{work.cpu_millicores}m", **limits},
+            "limits": limits,
         },
-        "startupProbe": args.startup.manifest(),
-        "livenessProbe": args.liveness.manifest(),
-        "readinessProbe": args.readiness.manifest(),
-        "lifecycle": {"preStop": {"sleep": {"seconds": args.drain_seconds}}},
+        **probes(work.probes),
+        "lifecycle": {"preStop": {"sleep": {"seconds": work.drain_seconds}}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"], "add": ["IPC_LOCK"]},
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "volumeMounts": [
-            weights_mount,
+            weights_mount(args.weights),
             {"name": "caches", "mountPath": CACHE_MOUNT, "subPath": f"caches/{image_key(args.image)}"},
             {"name": "shm", "mountPath": SHM_MOUNT},
         ],
@@ -273,18 +217,38 @@ def pod_spec(args: SglangArgs, *, claim: str) -> dict[str, Any]:
     return {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "nodeSelector": node_selector,
+        "nodeSelector": dict(args.node_selector),
         "tolerations": [{"key": GPU_TAINT, "operator": "Exists", "effect": "NoSchedule"}],
-        "terminationGracePeriodSeconds": args.grace_seconds,
-        **({"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": claim}]} if claims else {}),
-        "initContainers": [dict(args.gate)] if args.gate else [],
+        "terminationGracePeriodSeconds": work.grace_seconds,
+        **({"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": claim}]} if claimed else {}),
+        "initContainers": [dict(gate) for gate in args.gates],
         "containers": [container],
         "volumes": [
             args.weights.store.volume(),
             {"name": "caches", "hostPath": {"path": args.node_disk, "type": "Directory"}},
             # All ranks share this pod's IPC namespace; NCCL's shared memory needs room, not the host's namespace.
-            {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{args.shm_gib}Gi"}},
+            {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{work.shm_gib}Gi"}},
         ],
+    }
+
+
+def weights_mount(weights: Weights) -> dict[str, Any]:
+    """The verified copy, read-only, where the hub's client looks for it."""
+    return {"name": "weights", "mountPath": weights.mount_path, "subPath": weights.directory, "readOnly": True}
+
+
+def probes(planned: Probes) -> dict[str, Any]:
+    """The container's probes as Kubernetes has them."""
+    named = {"startupProbe": planned.startup, "livenessProbe": planned.liveness, "readinessProbe": planned.readiness}
+    return {
+        name: {
+            "httpGet": {"path": probe.path, "port": probe.port},
+            "periodSeconds": probe.period_seconds,
+            "timeoutSeconds": probe.timeout_seconds,
+            "failureThreshold": probe.failure_threshold,
+        }
+        for name, probe in named.items()
+        if probe
     }
 
 
