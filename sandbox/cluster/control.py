@@ -14,6 +14,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -24,7 +25,7 @@ from sandbox.cluster import pki
 from sandbox.cluster.cgroups import remove_control_groups
 from sandbox.cluster.errors import INSTEAD, SandboxError
 from sandbox.cluster.images import load_into
-from sandbox.cluster.layout import Layout, Profile
+from sandbox.cluster.layout import NODE, Layout, Profile
 from sandbox.cluster.network import connect, disconnect, free_number
 from sandbox.cluster.processes import processes
 from sandbox.images import COREDNS, PAUSE
@@ -182,7 +183,7 @@ def _launch(layout: Layout) -> None:
             stdout=log,
             stderr=log,
             cwd="/",
-            env=os.environ | {"PYTHONPATH": str(CHECKOUT), "SANDBOX_PYTHON": sys.executable},
+            env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
             start_new_session=True,
         )
     pid = _wait_for(
@@ -214,56 +215,42 @@ def _only_child(pid: int) -> int | None:
 
 def wait_until_ready(layout: Layout) -> None:
     """Waits for every program, and with a real node for its images, node and DNS."""
-    _wait_for(lambda: _answers(layout), what="the API server", alive=lambda: pid_of(layout) is not None, layout=layout)
-    if layout.profile is Profile.NODE:
-        pid = pid_of(layout)
-        assert pid is not None
-        _wait_for(
-            lambda: _said(layout).get("containerd", {}).get("ready"),
-            what="containerd",
-            alive=lambda: pid_of(layout) is not None,
-            layout=layout,
-        )
-        load_into(pid, layout)
-        kubectl(
-            layout,
-            "apply",
-            "--server-side",
-            "--filename",
-            str(CHECKOUT / "sandbox" / "cluster" / "node.yaml"),
-            substitute=layout,
-        )
-        kubectl(layout, "wait", "node/real-1", "--for=create", "--timeout=60s")
-        kubectl(layout, "wait", "node/real-1", "--for=condition=Ready", "--timeout=60s")
-        kubectl(
-            layout,
-            "--namespace=kube-system",
-            "wait",
-            "deployment/coredns",
-            "--for=condition=Available",
-            "--timeout=60s",
-        )
-    _wait_for(lambda: _all_ready(layout), what="every program", alive=lambda: pid_of(layout) is not None, layout=layout)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        # Images take as long as the control plane: they go in while that starts.
+        images = beside.submit(_load_images, layout) if layout.profile is Profile.NODE else None
+        _wait_for(lambda: _answers(layout), what="the API server", layout=layout)
+        if images:
+            kubectl(layout, "apply", "--server-side", "--filename=-", given=_node_objects(layout))
+            images.result()
+            kubectl(layout, "wait", f"node/{NODE}", "--for=create", "--timeout=60s")
+            kubectl(layout, "wait", f"node/{NODE}", "--for=condition=Ready", "--timeout=60s")
+            kubectl(
+                layout,
+                "--namespace=kube-system",
+                "wait",
+                "deployment/coredns",
+                "--for=condition=Available",
+                "--timeout=60s",
+            )
+    _wait_for(lambda: _all_ready(layout), what="every program", layout=layout)
 
 
-def kubectl(layout: Layout, *arguments: str, substitute: Layout | None = None) -> str:
-    """Runs kubectl as the administrator and returns its output; raises SandboxError with what it said.
+def _load_images(layout: Layout) -> None:
+    _wait_for(lambda: _said(layout).get("containerd", {}).get("ready"), what="containerd", layout=layout)
+    pid = pid_of(layout)
+    assert pid is not None
+    load_into(pid, layout)
 
-    With `substitute`, the file after --filename is read here and its placeholders get that layout's addresses.
-    """
-    given: str | None = None
-    words = list(arguments)
-    if substitute is not None:
-        where = words.index("--filename") + 1
-        given = (
-            Path(words[where])
-            .read_text()
-            .replace("DNS_ADDRESS", substitute.dns_address)
-            .replace("COREDNS_IMAGE", COREDNS)
-        )
-        words[where] = "-"
+
+def _node_objects(layout: Layout) -> str:
+    text = (Path(__file__).parent / "node.yaml").read_text()
+    return text.replace("DNS_ADDRESS", layout.dns_address).replace("COREDNS_IMAGE", COREDNS)
+
+
+def kubectl(layout: Layout, *arguments: str, given: str | None = None) -> str:
+    """Runs kubectl as the administrator, with `given` on its standard input; raises SandboxError with what it said."""
     done = subprocess.run(
-        [str(toolchain.tool("kube")), "kubectl", f"--kubeconfig={layout.kubeconfig}", *words],
+        [str(toolchain.tool("kube")), "kubectl", f"--kubeconfig={layout.kubeconfig}", *arguments],
         input=given,
         capture_output=True,
         text=True,
@@ -295,8 +282,9 @@ def _answers(layout: Layout) -> bool:
         return False
 
 
-def _wait_for(ask: Callable[[], T | None], *, what: str, alive: Callable[[], bool], layout: Layout) -> T:
+def _wait_for(ask: Callable[[], T | None], *, what: str, layout: Layout, alive: Callable[[], bool] | None = None) -> T:
     """Asks until the answer is true; raises SandboxError when time is up or the supervisor is gone."""
+    alive = alive or (lambda: pid_of(layout) is not None)
     end = time.monotonic() + PATIENCE
     while not (answer := ask()):
         if not alive():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -161,7 +161,7 @@ def _node(layout: Layout, kube: str, binary: Callable[[str], Path], *, pause_ima
         Process(
             name="volumes",
             after=("kube-apiserver",),
-            command=(os.environ.get("SANDBOX_PYTHON", "python3"), "-m", "sandbox.cluster.volumes", str(layout.state)),
+            command=(sys.executable, "-m", "sandbox.cluster.volumes", str(layout.state)),
         ),
     ]
 

@@ -59,11 +59,13 @@ def provision(core: client.CoreV1Api, claim: Any, *, directory: Path) -> None:
 
 def round_of_work(core: client.CoreV1Api, *, directory: Path) -> None:
     """Volumes for the claims that wait for one, and an end to the volumes whose claim is gone."""
-    for claim in core.list_persistent_volume_claim_for_all_namespaces().items:
+    claims: list[Any] = core.list_persistent_volume_claim_for_all_namespaces().items
+    for claim in claims:
         waits = claim.spec.storage_class_name == STORAGE_CLASS and not claim.spec.volume_name
         if waits and (claim.metadata.annotations or {}).get(SELECTED_NODE) == NODE:
             provision(core, claim, directory=directory)
-    for volume in core.list_persistent_volume().items:
+    volumes: list[Any] = core.list_persistent_volume().items
+    for volume in volumes:
         made_here = (volume.metadata.annotations or {}).get("pv.kubernetes.io/provisioned-by") == PROVISIONER
         if made_here and volume.status.phase in {"Released", "Failed"}:
             shutil.rmtree(directory / volume.metadata.name, ignore_errors=True)

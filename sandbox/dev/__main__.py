@@ -14,6 +14,7 @@ from pathlib import Path
 from sandbox import cluster, toolchain
 from sandbox.dev.own import ClusterError, check_own_cluster
 from sandbox.dev.pulumi import PulumiError, Stack
+from sandbox.images import make_bundle
 from sandbox.packages import main as install_packages
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -61,7 +62,8 @@ def start_embedded_cluster() -> None:
         raise ClusterError("the Debian packages above could not be installed.")
     toolchain.build()
     started = time.monotonic()
-    cluster.start(state=STATE / "cluster", artifacts=STATE / "artifacts")
+    make_bundle(STATE / "artifacts")
+    cluster.start(STATE / "cluster")
     say(f"the embedded cluster is ready ({time.monotonic() - started:.0f} s)")
 
 
