@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.prices import LOOK_HERE, price
+from catalog.prices import LOOK_HERE, PRICES, price
 from planning.parts import Part, Range
 
 HOURS_A_MONTH = 730
@@ -37,9 +37,7 @@ def line(group: str, *, item: str, region: str, count: float, unit: str = "", lo
     row = price(item, region)
     quantity = f"{count:g} × {item}" if not unit else f"{count:g} {unit}"
     if row is None:
-        return CostLine(
-            group=group, quantity=quantity, hourly_usd=None, monthly_usd=None, look_here=LOOK_HERE[look], note=note
-        )
+        return unknown(group, quantity, look=look, note=note or elsewhere(item, region))
     monthly = row.usd * count * (HOURS_A_MONTH if row.unit == "hour" else 1)
     return CostLine(
         group=group,
@@ -49,6 +47,15 @@ def line(group: str, *, item: str, region: str, count: float, unit: str = "", lo
         source=f"{row.source.where} ({row.source.date})",
         note=note,
     )
+
+
+def elsewhere(item: str, region: str) -> str:
+    """What is known about a price: here, or in another region as a hint."""
+    here = price(item, region)
+    if here:
+        return f"${here.usd:,.2f} a {here.unit} in {region}"
+    known = [f"${row.usd:,.2f} a {row.unit} in {row.region}" for row in PRICES if row.item == item]
+    return f"not known for {region}; {', '.join(known)}" if known else ""
 
 
 def unknown(group: str, quantity: str, *, look: str, note: str = "") -> CostLine:

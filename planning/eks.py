@@ -23,7 +23,7 @@ from planning.router import ENGINE_LABEL, RouterPlan, unified_picker
 from planning.rules import acknowledged, check
 from planning.rules.context import Context, EngineView
 from planning.settings.eks import EfsWeights, EksB300, FsxWeights, PrometheusMonitoring
-from planning.sglang_memory import rank_memory
+from planning.sglang_memory import DEFAULT_RUNNING, rank_memory
 from planning.startup import Startup, step
 from planning.weights import checkpoint
 from planning.workload import (
@@ -297,6 +297,7 @@ def _engine(settings: EksB300, flags: Flags, memory: Memory, timing: Startup) ->
         labels={ROUTER_LABEL: "unified", **dict.fromkeys(ENGINE_LABEL.values(), "sglang")},
         served_name=flags.text("served-model-name", settings.model.name),
         context_tokens=memory.ranks[0].context_tokens,
+        running_requests=flags.whole("max-running-requests", DEFAULT_RUNNING),
         block_tokens=flags.whole("page-size", FORCED_PAGE_TOKENS),
     )
 
@@ -342,7 +343,7 @@ def _cost(settings: EksB300, timing: Startup) -> cost.Cost:
             "accelerators",
             f"{nodes} × {P6_B300.name} from the capacity block",
             look="capacity block",
-            note="paid up front, whether used or not; on-demand list price: " + _on_demand(region),
+            note="paid up front, whether used or not; on-demand list price: " + cost.elsewhere(P6_B300.name, region),
         ),
         cost.line("system nodes", item=system.instance_type, region=region, count=system.count, look="ec2"),
         cost.unknown("control plane", "1 EKS cluster", look="eks"),
@@ -367,10 +368,3 @@ def _cost(settings: EksB300, timing: Startup) -> cost.Cost:
     if not isinstance(settings.monitoring, PrometheusMonitoring):
         lines.append(cost.unknown("managed Prometheus", "samples and collector", look="amp"))
     return cost.total(tuple(lines), accelerators=nodes * P6_B300.ranks, seconds=timing.accelerated_seconds)
-
-
-def _on_demand(region: str) -> str:
-    from catalog.prices import price
-
-    row = price(P6_B300.name, region)
-    return f"${row.usd:.2f} an hour in {region}" if row else f"not known for {region}"

@@ -26,7 +26,8 @@ FIRST_COMPILE_FLOOR_SECONDS = 90 * 60
 class Step(Part):
     """One step of `up`. billed: what costs money while it runs. after: names of the steps it waits for.
 
-    assumed: nobody publishes how long it takes; the range is our guess.
+    basis: how far the range can be trusted: `published`, `measured`, `field note`, `assumption` (nobody publishes it; our
+    guess), or `your setting`.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Step(Part):
     after: tuple[str, ...]
     billed: str
     source: str
-    assumed: bool
+    basis: str
 
 
 class Limits(Part):
@@ -81,7 +82,7 @@ def step(
         after=tuple(after),
         billed=billed,
         source=f"{source.where} ({source.date}, {source.kind})" if source else "",
-        assumed=source is not None and source.kind == "assumption",
+        basis=source.kind if source else "your setting",
     )
 
 

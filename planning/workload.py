@@ -45,7 +45,7 @@ class EngineWorkload(Part):
 
     cpu_millicores, memory_gib, shm_gib, ephemeral_gib: of one pod; memory is request and limit and holds shm.
     ready_seconds: how long a rollout of one replica may take. drain_seconds: for the router to notice; grace_seconds: for
-    running requests, drain included. labels: what router and metrics select by.
+    running requests, drain included. labels: what router and metrics select by. running_requests: that one replica takes at a time.
     """
 
     role: str
@@ -69,6 +69,7 @@ class EngineWorkload(Part):
     labels: dict[str, str]
     served_name: str
     context_tokens: int
+    running_requests: int
     block_tokens: int
 
     @property

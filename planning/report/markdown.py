@@ -1,0 +1,60 @@
+"""The plan for a pull request: Markdown with a Mermaid timeline of `up`."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from planning.report.sections import Section, sections
+from planning.startup import Step, path_seconds
+
+if TYPE_CHECKING:
+    from planning.plan import Plan
+
+ZERO = datetime(2000, 1, 1)
+
+
+def markdown(plan: Plan) -> str:
+    """The report."""
+    parts: list[str] = []
+    for section in sections(plan):
+        parts.append(_section(section))
+        if section.title.startswith("From `up`"):
+            parts.append(timeline(plan.startup.steps))
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(section: Section) -> str:
+    lines = [f"## {section.title}", ""]
+    if section.columns:
+        lines += [_row(section.columns), _row(tuple("---" for _ in section.columns))]
+        lines += [_row(row) for row in section.rows]
+        lines.append("")
+    lines += [f"- {note}" for note in section.notes]
+    return "\n".join(lines).rstrip()
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def timeline(steps: tuple[Step, ...]) -> str:
+    """A Mermaid Gantt chart of the slow end of every step; what accelerators are billed for is marked."""
+    lines = [
+        "```mermaid",
+        "gantt",
+        "  title The slow end of every step",
+        "  dateFormat YYYY-MM-DDTHH:mm",
+        "  axisFormat %H:%M",
+    ]
+    billed = ""
+    for step in steps:
+        if step.billed != billed:
+            billed = step.billed
+            lines.append(f"  section {billed}")
+        end = path_seconds(steps, until=step.name).high
+        start = ZERO + timedelta(seconds=end - step.seconds.high)
+        minutes = max(1, round(step.seconds.high / 60))
+        mark = "crit, " if "block" in billed or "accelerator" in billed else ""
+        lines.append(f"  {step.name.replace(':', ' ')} :{mark}{start:%Y-%m-%dT%H:%M}, {minutes}m")
+    return "\n".join([*lines, "```"])
