@@ -82,13 +82,15 @@ def _stage(options: argparse.Namespace, stop: Stop, progress: Progress) -> dict[
 
 
 def _verify(options: argparse.Namespace, stop: Stop, progress: Progress) -> dict[str, Any]:
-    from .verify import verify_store, wait_for_directory
+    from .verify import verify_directory, verify_store
 
     sources = [pinned(source) for source in _sources(options)]
     how = "every byte" if options.full else "every size"
     if options.directory:
         for source in sources:
-            found = wait_for_directory(options.directory, source, full=options.full, seconds=options.wait_seconds)
+            found = verify_directory(
+                options.directory, source, full=options.full, parallel_files=options.parallel_files
+            )
             say(
                 f"{source}: {how} is as it should be: {len(found.files)} files, {found.size} bytes in {options.directory}"
             )

@@ -1,6 +1,6 @@
 """The manifest: what a complete copy consists of. It is written last, so that its presence means completeness.
 
-Standard library only: the gate in front of an engine reads it in whatever Python image the engine has.
+Standard library only, as is everything that verifying a copy on a node needs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Is a copy what its manifest says? Quick: every size (and the store's tag). Full: every byte is read and hashed.
 
-Standard library only (the store is handed in): the gate in front of an engine runs this in the engine's own image.
+Standard library only (the store is handed in): a copy on a node can be verified in any Python image.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -122,18 +121,6 @@ def verify_directory(directory: Path, source: Source, *, full: bool, parallel_fi
         with ThreadPoolExecutor(parallel_files, thread_name_prefix="verify") as workers:
             wrong = [problem for problem in workers.map(check, manifest.files) if problem]
     return _accepted(manifest, wrong, where=str(place))
-
-
-def wait_for_directory(directory: Path, source: Source, *, full: bool, seconds: float) -> Manifest:
-    """`verify_directory`, tried until it holds or `seconds` are over. Raises the last UnverifiedError then."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            return verify_directory(directory, source, full=full)
-        except UnverifiedError:
-            if time.monotonic() >= end:
-                raise
-        time.sleep(min(2.0, max(0.0, end - time.monotonic())))
 
 
 def sha256_of_file(path: Path) -> str:
