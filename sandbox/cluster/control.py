@@ -15,7 +15,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +23,7 @@ from typing import TypeVar
 from sandbox import toolchain
 from sandbox.cluster import pki
 from sandbox.cluster.cgroups import remove_control_groups
-from sandbox.cluster.errors import INSTEAD, SandboxError
+from sandbox.cluster.errors import INSTEAD, SandboxError, SupervisorEndedError
 from sandbox.cluster.images import load_into
 from sandbox.cluster.layout import NODE, Layout, Profile
 from sandbox.cluster.network import connect, disconnect, free_number
@@ -51,8 +51,9 @@ def start(state: Path, *, profile: Profile = Profile.NODE) -> Layout:
     with only_one(state):
         layout = Layout.load(state)
         if layout and layout.profile is profile and pid_of(layout):
-            wait_until_ready(layout)
-            return layout
+            with suppress(SupervisorEndedError):  # it was just being killed: start it anew
+                wait_until_ready(layout)
+                return layout
         if layout:
             _end(layout)
         layout = layout if layout and layout.profile is profile else Layout(state=state, profile=profile, number=0)
@@ -135,10 +136,12 @@ def pid_of(layout: Layout) -> int | None:
 
 
 def _start_time(pid: int) -> str | None:
+    """When a process started, in the kernel's ticks; None when there is none, or only its zombie."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
         return None
+    return None if fields[0] == "Z" else fields[19]
 
 
 def _launch(layout: Layout) -> None:
@@ -288,7 +291,7 @@ def _wait_for(ask: Callable[[], T | None], *, what: str, layout: Layout, alive: 
     end = time.monotonic() + PATIENCE
     while not (answer := ask()):
         if not alive():
-            raise SandboxError(
+            raise SupervisorEndedError(
                 f"the cluster's supervisor ended while {what} was awaited: {_tail(layout.logs / 'supervisor.log')}"
             )
         if time.monotonic() > end:
