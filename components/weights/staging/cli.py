@@ -38,9 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         say(f"error: {error}")
         record = {"result": "failed", "error": error.what, "remedy": error.remedy}
         code = error.exit_code
-    report(
-        os.environ.get("STAGING_TERMINATION_LOG", TERMINATION_LOG), {**record, **progress.metrics(), "exit_code": code}
-    )
+    report(_termination_log(), {**record, **progress.metrics(), "exit_code": code})
     return code
 
 
@@ -137,6 +135,9 @@ def _hydrate(options: argparse.Namespace, stop: Stop, progress: Progress) -> dic
             say(
                 f"{source}: {done[str(source)]}: {len(manifest.files)} files, {manifest.size} bytes in {options.directory}"
             )
+    if options.stay:
+        report(_termination_log(), {"result": "complete", "sources": done, **progress.metrics()})
+        stop.wait()
     return {"result": "complete", "sources": done}
 
 
@@ -194,6 +195,10 @@ def _sources(options: argparse.Namespace) -> list[Source]:
     return [parse_source(source, allow=allow, ignore=ignore) for source in given]
 
 
+def _termination_log() -> str:
+    return os.environ.get("STAGING_TERMINATION_LOG", TERMINATION_LOG)
+
+
 def _needed(value: str | None, flag: str) -> str:
     if not value:
         raise UsageError(f"{flag} is not given", remedy=f"Give {flag} or --directory")
@@ -228,13 +233,11 @@ def _parser() -> argparse.ArgumentParser:
     how = verify.add_mutually_exclusive_group()
     how.add_argument("--full", action="store_true", help="read and hash every byte")
     how.add_argument("--quick", action="store_false", dest="full", help="compare sizes and the store's tags (default)")
-    _setting(
-        verify, "--wait-seconds", "STAGING_WAIT_SECONDS", 0.0, float, "with --directory: wait so long for the copy"
-    )
 
     hydrate = _command(commands, "hydrate", "copy from the store into a directory of this node", "hydrating", _hydrate)
     _store(hydrate, required=True)
     _setting(hydrate, "--directory", "STAGING_DIRECTORY", None, Path, "where the copies lie", required=True)
+    hydrate.add_argument("--stay", action="store_true", help="keep running when done, until SIGTERM")
 
     status = _command(commands, "status", "list the copies in the store", "listing", _status, sources=False)
     _store(status, required=True)

@@ -38,6 +38,10 @@ class Stop:
     def set(self) -> None:
         self._event.set()
 
+    def wait(self) -> None:
+        """Waits for the signal."""
+        self._event.wait()
+
     def sleep(self, seconds: float) -> None:
         """Sleeps, or raises StoppedError."""
         self._event.wait(seconds)
