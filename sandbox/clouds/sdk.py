@@ -9,6 +9,7 @@ import collections.abc
 import importlib
 import inspect
 import re
+import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -63,7 +64,8 @@ def resource(package: str, token: str) -> Schema:
     made = getattr(module, name, None)
     if made is None or getattr(made, "pulumi_type", None) != token:
         raise UnknownTokenError(f"{package} has no resource {token}")
-    arguments = getattr(module, f"{name}Args", None) or module.__dict__[f"_{name}InitArgs"]
+    # A nested type may have the arguments' usual name; the SDK then calls them InitArgs.
+    arguments = getattr(module, f"{name}InitArgs", None) or getattr(module, f"{name}Args")
     return Schema(inputs=record(arguments), outputs=pulumi_types.resource_types(made))
 
 
@@ -85,9 +87,7 @@ def function(package: str, token: str) -> tuple[Record, Mapping[str, Any]]:
     hints = typing.get_type_hints(call, vars(module))
     signature = inspect.signature(call).parameters
     required = frozenset(wire for wire, own in taken if signature[own].default is inspect.Parameter.empty)
-    results = {
-        wire: own for wire, own in re.findall(r"pulumi\.get\(__response__, '(\w+)'\)|(?!)()", "")
-    } or _result_hints(result)
+    results = dict(pulumi_types._types_from_py_properties(result))
     return Record({wire: hints[own] for wire, own in taken}, required), results
 
 
@@ -161,10 +161,6 @@ def _value_problems(value: Any, hint: Any, *, path: str) -> Iterator[Problem]:
                 yield from _value_problems(item, inner, path=_join(path, name))
 
 
-def _result_hints(result: type) -> Mapping[str, Any]:
-    return dict(pulumi_types._types_from_py_properties(result))
-
-
 def _unwrapped(hint: Any) -> Any:
     """The plain type in Input[…], Optional[…] and Annotated[…]: the first of a union that is no wrapper."""
     while typing.get_origin(hint) is typing.Annotated or _is_union(hint):
@@ -177,8 +173,6 @@ def _unwrapped(hint: Any) -> Any:
 
 
 def _is_union(hint: Any) -> bool:
-    import types
-
     return typing.get_origin(hint) in (typing.Union, types.UnionType)
 
 

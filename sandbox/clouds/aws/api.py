@@ -1,0 +1,269 @@
+"""The simulated AWS API: every request is judged by botocore's model, then executed by moto or by a state machine of ours.
+
+State is the list of calls that changed something. A process that starts with a state directory makes the same calls
+again, each with the random numbers and at the time of the first run, so ids, names and timestamps come out the same;
+when they don't, it refuses to start. A call is on disk before its answer leaves the process.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ["MOTO_IAM_LOAD_MANAGED_POLICIES"] = "true"
+
+import boto3
+import moto
+from botocore import xform_name
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.moto_api._internal import mock_random
+
+from sandbox.clouds.aws import model
+from sandbox.clouds.clock import Clock, moment
+from sandbox.clouds.faults import Faults
+from sandbox.clouds.tables import CloudError, NotFoundError
+
+ACCOUNT = DEFAULT_ACCOUNT_ID
+ATTEMPTS = 8
+"""How often a throttled call, or a read that does not see a fresh resource, is tried. The real provider makes 25
+attempts over minutes; nothing here gets better by waiting."""
+
+READS = ("Describe", "Get", "List", "Head", "Simulate", "Search")
+REFUSALS = frozenset({"throttle", "error", "not-found"})
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request on its way."""
+
+    service: str
+    operation: str
+    params: dict[str, Any]
+    region: str
+    now: dt.datetime
+    api: Api
+
+    def forward(self, **changes: Any) -> dict[str, Any]:
+        """Lets moto answer, with these members changed."""
+        return self.api.moto(self.service, self.operation, self.region, {**self.params, **changes})
+
+
+Handler = Callable[[Call], dict[str, Any]]
+
+
+class InvalidRequestError(CloudError):
+    """botocore's model refuses the request."""
+
+
+class StateError(Exception):
+    """The state directory can't be brought back to life; the message says why."""
+
+
+class Api:
+    """All services of one account.
+
+    handlers: by service and operation, what moto lacks or does too little of. settle: called after each change and each
+    step of time, to let consequences follow (nodes of a node group, a scheduled action).
+    """
+
+    def __init__(self, *, state: Path, clock: Clock, faults: Faults, handlers: dict[tuple[str, str], Handler]) -> None:
+        self._journal = state / "journal.jsonl"
+        self._clock = clock
+        self._faults = faults
+        self._handlers = handlers
+        self._lock = threading.RLock()
+        self._clients: dict[tuple[str, str], Any] = {}
+        self._count = 0
+        self._at: dt.datetime | None = None
+        self.settle: Callable[[dt.datetime], None] = lambda now: None
+        os.environ.update(AWS_ACCESS_KEY_ID="simulated", AWS_SECRET_ACCESS_KEY="simulated", AWS_EC2_METADATA_DISABLED="true")
+        self._mock = moto.mock_aws()
+        self._mock.start()
+
+    def call(self, service: str, operation: str, *, region: str, **params: Any) -> dict[str, Any]:
+        """Makes one call. Raises InvalidRequestError, NotFoundError or CloudError."""
+        params = {name: value for name, value in params.items() if value is not None}
+        found = model.problems(service, operation, params)
+        if found:
+            told = "; ".join(f"{each.path} {each.reason}" for each in found)
+            raise InvalidRequestError("InvalidParameter", f"{service} {operation}: {told}")
+        for attempt in range(1, ATTEMPTS + 1):
+            fault = self._faults.due(operation, kinds=REFUSALS)
+            if fault is None:
+                with self._lock:
+                    return self._execute(service, operation, region, params)
+            if fault.kind == "error" or attempt == ATTEMPTS:
+                code = {"throttle": "ThrottlingException", "not-found": "ResourceNotFoundException"}.get(fault.kind, "InjectedFault")
+                error = NotFoundError if fault.kind == "not-found" else CloudError
+                raise error(code, f"{operation}: {fault.message}" + (f" ({attempt} attempts)" if attempt > 1 else ""))
+        raise AssertionError("unreachable")
+
+    def insufficient(self, operation: str) -> bool:
+        """Whether an injected fault takes the capacity away from this call."""
+        return not self._replaying and self._faults.due(operation, kinds=frozenset({"insufficient-capacity"})) is not None
+
+    @property
+    def _replaying(self) -> bool:
+        return self._at is not None
+
+    def moto(self, service: str, operation: str, region: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Lets moto answer."""
+        key = (service, region)
+        if key not in self._clients:
+            config = Config(retries={"max_attempts": 0}, parameter_validation=False)
+            self._clients[key] = boto3.client(service, region_name=region, config=config)
+        try:
+            answer: dict[str, Any] = getattr(self._clients[key], xform_name(operation))(**params)
+        except ClientError as error:
+            told = error.response["Error"]
+            kind = NotFoundError if _means_not_found(told["Code"]) else CloudError
+            raise kind(told["Code"], f"{operation}: {told.get('Message', '')}") from error
+        answer.pop("ResponseMetadata", None)
+        return answer
+
+    def tick(self) -> None:
+        """Lets the consequences of passing time follow."""
+        with self._lock:
+            self.settle(self._clock.now())
+
+    def note(self, event: str, **what: Any) -> None:
+        """Writes down something that happened by itself, so that it happens again after a restart."""
+        if not self._replaying:
+            self._append({"event": event, **what})
+
+    def restore(self, happened: Callable[[dict[str, Any]], None]) -> None:
+        """Repeats what the journal says. happened: repeats an event that was noted."""
+        for entry in self._entries():
+            with self._lock, self._time(moment(entry["at"])):
+                if "event" in entry:
+                    happened(entry)
+                    self._count += 1
+                    continue
+                params = _thawed(entry["params"])
+                answer = self._run(entry["service"], entry["operation"], entry["region"], params)
+                if _frozen(answer) != entry["answer"]:
+                    raise StateError(
+                        f"{self._journal}: call {self._count}, {entry['operation']}, no longer gives the answer that was "
+                        "recorded. The simulation has changed since: destroy the stack with the version that made the state, "
+                        "or remove the state directory and the stack's state together."
+                    )
+
+    def _execute(self, service: str, operation: str, region: str, params: dict[str, Any]) -> dict[str, Any]:
+        now = self._clock.now()
+        if operation.startswith(READS):
+            with self._frozen_time(now):
+                return self._answer(service, operation, region, params, now)
+        with self._frozen_time(now):
+            answer = self._run(service, operation, region, params, now=now)
+        return answer
+
+    def _run(
+        self, service: str, operation: str, region: str, params: dict[str, Any], *, now: dt.datetime | None = None
+    ) -> dict[str, Any]:
+        at = now or self._at
+        assert at is not None
+        mock_random.seed(f"{self._count}")
+        answer = self._answer(service, operation, region, params, at)
+        if now is not None:
+            entry = {"service": service, "operation": operation, "region": region}
+            self._append({**entry, "params": _frozen(params), "answer": _frozen(answer)})
+        else:
+            self._count += 1
+        self.settle(at)
+        return answer
+
+    def _answer(self, service: str, operation: str, region: str, params: dict[str, Any], now: dt.datetime) -> dict[str, Any]:
+        call = Call(service, operation, params, region, now, self)
+        handler = self._handlers.get((service, operation))
+        return handler(call) if handler else call.forward()
+
+    def _append(self, entry: dict[str, Any]) -> None:
+        with self._journal.open("a") as journal:
+            journal.write(json.dumps({"at": self._clock.now().isoformat(), **entry}) + "\n")
+        self._count += 1
+
+    def _entries(self) -> Iterator[dict[str, Any]]:
+        if not self._journal.exists():
+            return
+        text = self._journal.read_text()
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:  # killed in the middle of a write: that call never answered
+            self._journal.write_text(whole)
+        for line in whole.splitlines():
+            yield json.loads(line)
+
+    @contextmanager
+    def _time(self, at: dt.datetime) -> Iterator[None]:
+        self._at = at
+        try:
+            with self._frozen_time(at):
+                yield
+        finally:
+            self._at = None
+
+    @contextmanager
+    def _frozen_time(self, at: dt.datetime) -> Iterator[None]:
+        """Moto's modules take the time from `datetime`: within, they see ours."""
+        _Simulated.at = at
+        for name, module in list(sys.modules.items()):
+            if name.startswith("moto.") and getattr(module, "datetime", None) is dt.datetime:
+                module.datetime = _Simulated  # type: ignore[attr-defined]
+        yield
+
+
+class _SimulatedType(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, dt.datetime)
+
+
+class _Simulated(dt.datetime, metaclass=_SimulatedType):
+    at: dt.datetime = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+    @classmethod
+    def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:  # type: ignore[override]
+        return cls.at.astimezone(tz) if tz else cls.at.replace(tzinfo=None)
+
+    @classmethod
+    def utcnow(cls) -> dt.datetime:  # type: ignore[override]
+        return cls.at.replace(tzinfo=None)
+
+
+def _means_not_found(code: str) -> bool:
+    return "NotFound" in code or "NoSuch" in code or code == "404"
+
+
+def _frozen(value: Any) -> Any:
+    """The value as JSON can hold it."""
+    if isinstance(value, dict):
+        return {str(key): _frozen(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_frozen(item) for item in value]
+    if isinstance(value, bytes):
+        return {"__bytes__": base64.b64encode(value).decode()}
+    if isinstance(value, dt.datetime):
+        return {"__time__": value.isoformat()}
+    return value if isinstance(value, str | int | float | bool | None) else str(type(value))
+
+
+def _thawed(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.keys() == {"__bytes__"}:
+            return base64.b64decode(value["__bytes__"])
+        if value.keys() == {"__time__"}:
+            return dt.datetime.fromisoformat(value["__time__"])
+        return {key: _thawed(item) for key, item in value.items()}
+    return [_thawed(item) for item in value] if isinstance(value, list) else value
