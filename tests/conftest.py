@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from sandbox.cluster import Layout, Profile
+from tests.support.cluster import started
 
 TESTS = Path(__file__).parent
 LEVELS = ("unit", "program", "engine", "cluster", "serving", "vendor")
@@ -46,3 +50,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             )
         for reason in sorted(reasons[level]):
             terminalreporter.write_line(f"         not run: {reason}")
+
+
+@pytest.fixture(scope="session")
+def node_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
+    """The embedded cluster with its real node, one for the whole run."""
+    with started(tmp_path_factory.mktemp("node") / "state", profile=Profile.NODE) as layout:
+        yield layout
