@@ -87,7 +87,7 @@ class GpuSoftwareArgs:
 class GpuSoftware(pulumi.ComponentResource):
     """The GPU allocator and the metrics exporter, on every accelerator node as it joins.
 
-    allocator: its chart; engines depend on it. namespace: where both run.
+    allocator: its chart; engines depend on it. namespace_made: where both run.
     """
 
     def __init__(self, name: str, *, args: GpuSoftwareArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -110,7 +110,7 @@ class GpuSoftware(pulumi.ComponentResource):
             },
             opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
         )
-        self.namespace = NAMESPACE
+        self.namespace_made = namespace
         self.register_outputs({})
 
 

@@ -2,7 +2,7 @@
 
 Standard library only. Prints one JSON line; exits 1 with all that is wrong when something is.
 
-Environment: GPUS (count), GPU_MIB (memory that each must have), DISK (a mount), DEVICE (what its device's name starts with),
+Environment: GPUS (count), GPU_MIB (memory that each must have), DISK (a mount; empty to skip), DEVICE (what its device's name starts with),
 READ_MBPS (slowest acceptable sequential read, 0 to skip), WEIGHTS (directory whose largest file is read),
 MOUNTINFO (the kernel's list of mounts; only tests set it).
 """
@@ -44,6 +44,8 @@ def gpus(environment: dict[str, str]) -> tuple[dict[str, object], list[str]]:
 def disk(environment: dict[str, str]) -> tuple[dict[str, object], list[str]]:
     """The weights' disk must be on the array and read fast enough."""
     place = environment["DISK"]
+    if not place:
+        return {}, []
     device = device_of(place, mounts=Path(environment.get("MOUNTINFO", "/proc/self/mountinfo")).read_text())
     if device is None:
         return {}, [f"{place} is not a mount of this pod"]

@@ -1,0 +1,358 @@
+"""EKS with p6-b300.48xlarge from an EC2 Capacity Block; SGLang, one replica a node.
+
+Read from top to bottom: nothing that is billed by the accelerator-hour is made before the weights are staged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as k8s
+
+from components.aws.accelerators import AcceleratorPool
+from components.aws.addons import AFTER_NODES, BEFORE_NODES, Addons
+from components.aws.bucket import WeightsBucket, WeightsBucketArgs
+from components.aws.capacity_block import look_up
+from components.aws.cluster import Cluster
+from components.aws.documents import read_bucket, write_bucket
+from components.aws.entrance import Entrance
+from components.aws.file_systems import ElasticFileSystem, Lustre
+from components.aws.identity import PodRole
+from components.aws.monitoring import ManagedPrometheus
+from components.aws.network import Network
+from components.aws.nodes import NodeRole, SystemNodes
+from components.aws.pulumi_eks_cluster import PulumiEksCluster
+from components.aws.user_data import INSTANCE_STORE_MOUNT
+from components.platform.gpu import GpuSoftware
+from components.platform.monitoring import sglang_dashboard
+from components.platform.prometheus import Dashboards, Prometheus
+from components.serving.checks.job import CheckJob
+from components.serving.gateway import Gateway
+from components.serving.sglang import NodeDisk, Sglang, SharedVolume
+from components.weights.node_copy import NodeCopy
+from components.weights.staging_job import StagingJob
+from components.weights.static_volume import StaticVolume
+from components.weights.volume_job import VolumeJob
+from planning.plan import Plan, plan
+from planning.settings.eks import EksB300, FsxWeights, NoProof, NvmeWeights, PrometheusMonitoring
+from stacks import eks_b300_args as args_for
+
+CSI_ADDONS = {"nvme": (), "fsx": ("aws-fsx-csi-driver",), "efs": ("aws-efs-csi-driver",)}
+"""Add-ons that a way of holding the weights needs, beside those of every cluster."""
+
+
+def build(settings: EksB300) -> Mapping[str, Any]:
+    """The environment; returns the stack's outputs. Raises ConfigurationError before anything is made."""
+    tags = {"llm-serving/stack": pulumi.get_stack(), **settings.tags}
+    provider = aws.Provider("aws", region=settings.region, default_tags={"tags": tags})
+    planned = plan(settings, block=look_up(settings.capacity_block.reservation, provider=provider))
+    planned.refuse_errors()
+
+    ground = _ground(settings, provider)
+    inside = _inside(settings, ground)
+    weights = _staged(settings, planned, ground, inside)
+    pool = _accelerators(settings, planned, ground, after=[inside.gpus, *weights.ready])
+    engine = _engine(settings, planned, inside, weights, pool)
+    front = _front(settings, ground, inside, engine)
+    proof = _proof(settings, planned, inside, engine, front)
+    _monitoring(settings, planned, ground, inside)
+    return {
+        "cluster": ground.cluster.cluster_name,
+        "endpoint": front.endpoint,
+        "model": planned.model,
+        "proof": proof,
+        "bucket": weights.bucket.bucket,
+        "block": args_for.calendar(planned),
+    }
+
+
+# Network, control plane, system nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """What stands before Kubernetes objects can be made. opts: of every AWS resource. ready: a cluster that runs Deployments."""
+
+    network: Network
+    cluster: Cluster | PulumiEksCluster
+    role: NodeRole
+    system: SystemNodes
+    ready: list[pulumi.Resource]
+    opts: pulumi.ResourceOptions
+
+
+def _ground(settings: EksB300, provider: aws.Provider) -> Ground:
+    opts = pulumi.ResourceOptions(provider=provider)
+    network = Network("network", args=args_for.network(settings), opts=opts)
+    account = aws.get_caller_identity_output(opts=pulumi.InvokeOutputOptions(provider=provider)).account_id
+    control_plane = Cluster if settings.cluster.control_plane == "aws" else PulumiEksCluster
+    cluster = control_plane("cluster", args=args_for.cluster(settings, net=network, account=account), opts=opts)
+    first = Addons(
+        "node-addons",
+        args=args_for.addons(settings, cluster_name=cluster.cluster_name, names=BEFORE_NODES),
+        opts=opts,
+    )
+    role = NodeRole("node", partition=args_for.partition(settings), opts=opts)
+    system = SystemNodes(
+        "system",
+        args=args_for.system_nodes(settings, net=network, cluster_name=cluster.cluster_name, role=role),
+        opts=_after(opts, *first.addons.values()),
+    )
+    rest = Addons(
+        "addons",
+        args=args_for.addons(
+            settings,
+            cluster_name=cluster.cluster_name,
+            names=(*AFTER_NODES, *CSI_ADDONS[settings.weights.store]),
+        ),
+        opts=_after(opts, system.node_group),
+    )
+    ready = [system.node_group, *rest.addons.values()]
+    return Ground(network=network, cluster=cluster, role=role, system=system, ready=ready, opts=opts)
+
+
+def _after(opts: pulumi.ResourceOptions, *resources: pulumi.Resource) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=list(resources)))
+
+
+# Inside the cluster
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """The way into the cluster. goes_with_cluster: options of objects that need no deletion of their own when the cluster goes.
+
+    lasting: options of objects that hold something outside (a disk), and so must be deleted one by one.
+    """
+
+    goes_with_cluster: pulumi.ResourceOptions
+    lasting: pulumi.ResourceOptions
+    gpus: GpuSoftware
+
+
+def _inside(settings: EksB300, ground: Ground) -> Inside:
+    kubernetes = k8s.Provider(
+        "kubernetes",
+        kubeconfig=ground.cluster.kubeconfig,
+        # Without it a changed kubeconfig would look like another cluster and replace every object.
+        cluster_identifier=settings.cluster.name,
+        opts=pulumi.ResourceOptions(depends_on=ground.ready),
+    )
+    gone = ground.cluster.eks if isinstance(ground.cluster, Cluster) else None
+    going = pulumi.ResourceOptions(provider=kubernetes, deleted_with=gone)
+    spaces = [
+        k8s.core.v1.Namespace(name, metadata={"name": name, "labels": labels}, opts=going)
+        for name, labels in args_for.NAMESPACES.items()
+    ]
+    return Inside(
+        goes_with_cluster=_after(going, *spaces),
+        lasting=_after(pulumi.ResourceOptions(provider=kubernetes), *spaces),
+        gpus=GpuSoftware("gpus", args=args_for.gpu_software(settings), opts=going),
+    )
+
+
+# Weights: hub → bucket (→ shared file system), before any accelerator
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedWeights:
+    """The bucket with its verified copy. store: how engines get at it. readers: rights of what copies onto nodes.
+
+    url: of the copy, known once it is verified. ready: what accelerators wait for.
+    """
+
+    bucket: WeightsBucket
+    url: pulumi.Output[str]
+    store: NodeDisk | SharedVolume
+    readers: PodRole
+    ready: list[pulumi.Resource]
+
+
+def _staged(settings: EksB300, planned: Plan, ground: Ground, inside: Inside) -> StagedWeights:
+    bucket = WeightsBucket(
+        "weights", args=WeightsBucketArgs(name=settings.weights.bucket, keep=settings.weights.keep), opts=ground.opts
+    )
+    writer, reader = (
+        PodRole(
+            name,
+            args=args_for.pod_role(
+                settings, account=name, cluster_name=ground.cluster.cluster_name, policy=bucket.arn.apply(policy)
+            ),
+            opts=ground.opts,
+        )
+        for name, policy in ((args_for.STAGING, write_bucket), (args_for.HYDRATION, read_bucket))
+    )
+    staging = StagingJob(
+        args_for.STAGING,
+        args=args_for.staging(settings, planned, bucket=bucket.bucket),
+        opts=_after(inside.goes_with_cluster, bucket.ready, *writer.ready, *ground.ready),
+    )
+    store, ready = _shared(settings, planned, ground, inside, bucket, staging, reader)
+    return StagedWeights(
+        bucket=bucket, url=staging.verified, store=store, readers=reader, ready=[staging.checked, *ready]
+    )
+
+
+def _shared(
+    settings: EksB300,
+    planned: Plan,
+    ground: Ground,
+    inside: Inside,
+    bucket: WeightsBucket,
+    staging: StagingJob,
+    reader: PodRole,
+) -> tuple[NodeDisk | SharedVolume, list[pulumi.Resource]]:
+    """Where engines read from: each node's own disks, or a file system that is filled (EFS) or warmed (FSx) here."""
+    if isinstance(settings.weights, NvmeWeights):
+        return NodeDisk(mount=INSTANCE_STORE_MOUNT), []
+    nodes = ground.cluster.security_group_id
+    if isinstance(settings.weights, FsxWeights):
+        lustre = Lustre(
+            "lustre",
+            args=args_for.lustre(
+                settings, settings.weights, planned, net=ground.network, nodes=nodes, bucket=bucket.bucket
+            ),
+            opts=_after(ground.opts, staging.checked),
+        )
+        volume = args_for.lustre_volume(settings.weights, lustre)
+        needed: list[pulumi.Resource] = [lustre.linked]
+    else:
+        elastic = ElasticFileSystem(
+            "cache", args=args_for.elastic_file_system(net=ground.network, nodes=nodes), opts=ground.opts
+        )
+        volume = args_for.elastic_volume(elastic, planned)
+        needed = elastic.mounted
+    claimed = StaticVolume("weights-volume", args=volume, opts=_after(inside.goes_with_cluster, *needed))
+    filled = VolumeJob(
+        "weights-volume",
+        args=args_for.volume_job(settings, planned, url=staging.verified),
+        opts=_after(inside.goes_with_cluster, claimed.claim, *needed, *reader.ready),
+    )
+    return SharedVolume(claim=args_for.CLAIM), [filled.done]
+
+
+# Accelerators
+
+
+def _accelerators(settings: EksB300, planned: Plan, ground: Ground, *, after: list[pulumi.Resource]) -> AcceleratorPool:
+    cluster = ground.cluster
+    return AcceleratorPool(
+        "accelerators",
+        args=args_for.accelerators(
+            settings,
+            planned,
+            net=ground.network,
+            cluster_name=cluster.cluster_name,
+            security_group=cluster.security_group_id,
+            role=ground.role,
+        ),
+        opts=_after(ground.opts, *ground.ready, *after),
+    )
+
+
+# Engines
+
+
+def _engine(settings: EksB300, planned: Plan, inside: Inside, weights: StagedWeights, pool: AcceleratorPool) -> Sglang:
+    needed: list[pulumi.Resource] = [pool.node_group, inside.gpus.allocator, *weights.ready]
+    if isinstance(weights.store, NodeDisk):
+        copy = NodeCopy(
+            args_for.HYDRATION,
+            args=args_for.node_copy(settings, planned, url=weights.url),
+            opts=_after(inside.goes_with_cluster, pool.node_group, *weights.readers.ready),
+        )
+        needed.append(copy.copied)
+    return Sglang(
+        planned.engine.role,
+        args=args_for.engine(settings, planned, store=weights.store),
+        opts=_after(inside.goes_with_cluster, *needed),
+    )
+
+
+# The way in
+
+
+@dataclass(frozen=True, kw_only=True)
+class Front:
+    """Router, gateway and load balancer. base_url: of the router, inside the cluster. endpoint: for clients."""
+
+    base_url: str
+    endpoint: pulumi.Output[str]
+    ready: list[pulumi.Resource]
+
+
+def _front(settings: EksB300, ground: Ground, inside: Inside, engine: Sglang) -> Front:
+    host, port = f"{engine.service}.{args_for.SERVING}.svc.cluster.local", 8000
+    gateway = Gateway(
+        "gateway",
+        args=args_for.gateway(settings, upstream_host=host, upstream_port=port),
+        opts=_after(inside.goes_with_cluster, *ground.ready),
+    )
+    entrance = Entrance(
+        "entrance",
+        args=args_for.entrance(
+            settings,
+            net=ground.network,
+            nodes=ground.cluster.security_group_id,
+            autoscaling_group=ground.system.autoscaling_group,
+        ),
+        opts=ground.opts,
+    )
+    return Front(base_url=f"http://{host}:{port}", endpoint=entrance.url, ready=[gateway.ready, entrance.ready])
+
+
+# Proof
+
+
+def _proof(settings: EksB300, planned: Plan, inside: Inside, engine: Sglang, front: Front) -> Mapping[str, Any]:
+    """The smoke check's result for the outputs: passed (else `up` has failed by now), or not run and why."""
+    if isinstance(settings.proof, NoProof):
+        return {"result": "not run", "why": settings.proof.reason}
+    if not args_for.has_started(planned):
+        _, schedule = args_for.known_block(planned)
+        return {
+            "result": "not run",
+            "why": f"the block starts at {schedule.start:%Y-%m-%d %H:%M} UTC; run `up` again then",
+        }
+    smoke = CheckJob(
+        "smoke",
+        args=args_for.smoke(settings, planned, base_url=front.base_url, engines=engine.service),
+        opts=_after(inside.goes_with_cluster, engine.deployment, *front.ready),
+    )
+    return {"result": smoke.job.id.apply(lambda _: "passed"), "checks": list(args_for.SMOKE_CHECKS)}
+
+
+# Monitoring
+
+
+def _monitoring(settings: EksB300, planned: Plan, ground: Ground, inside: Inside) -> None:
+    wanted = settings.monitoring
+    if isinstance(wanted, PrometheusMonitoring):
+        Prometheus(
+            "prometheus",
+            args=args_for.prometheus(settings, wanted, planned),
+            opts=_after(inside.lasting, inside.gpus.namespace_made),
+        )
+    else:
+        ManagedPrometheus(
+            "prometheus",
+            args=args_for.managed_prometheus(
+                settings,
+                wanted,
+                planned,
+                net=ground.network,
+                cluster_arn=ground.cluster.arn,
+                security_group=ground.cluster.security_group_id,
+            ),
+            opts=_after(ground.opts, *ground.ready),
+        )
+    Dashboards(
+        "dashboards",
+        namespace=args_for.MONITORING,
+        dashboards={"sglang": sglang_dashboard(job=args_for.ENGINE_JOB)},
+        opts=inside.goes_with_cluster,
+    )
