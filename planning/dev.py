@@ -26,8 +26,17 @@ SIMULATOR_CPU_MILLICORES, SIMULATOR_MEMORY_MIB = 10, 96
 BODY_MIB_PER_TOKEN = 8 / 1024**2
 """Bytes of JSON for one token, generously; the simulator refuses longer bodies."""
 
+DRAIN_SECONDS = 3
+"""An engine goes on answering for so long after it left the endpoints, so that routers notice first."""
+
+GRACE_SECONDS = DRAIN_SECONDS + 12
+"""Then running requests may end; the longest answer of a smoke check takes well under a second here."""
+
 STAGE_SECONDS = 300
 """A few megabytes; most of it is the start of the program, and patience with a hub that starts at the same time."""
+
+SMOKE_WAIT_SECONDS = 30
+"""How long a router that is ready may take to list the model, and one request to be answered."""
 
 SMOKE_CHECKS = ("models", "guide")
 UNIFIED, PREFILL, DECODE = "unified", "prefill", "decode"

@@ -9,8 +9,9 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
+from components.serving.envoy_picker_config import PICKER_PORT
 from components.serving.pods import without_token
-from components.serving.routers import PICKER_PORT, POOL_GROUP, Backend, EndpointPicker
+from components.serving.routers import POOL_GROUP, Backend, EndpointPicker
 
 
 @dataclass(frozen=True, kw_only=True)

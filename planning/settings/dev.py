@@ -51,6 +51,11 @@ class Dev(Stack):
         "llm-serving",
         description="Namespace of engines, routers and checks; the hub and the store are in <namespace>-weights.",
     )
+    staging_packages: Literal["install", "in-image"] = Field(
+        "install",
+        description="Whether the staging program's packages are installed when it starts, each checked against its hash, or are in "
+        "the Python image that the mirror has.",
+    )
     simulator: Simulator = Field(default_factory=lambda: Simulator(), description="The simulated engine.")
     unified: Unified = Field(default_factory=lambda: Unified(), description="The shape behind the endpoint picker.")
     disaggregated: Disaggregated = Field(

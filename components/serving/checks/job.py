@@ -11,6 +11,8 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
+from components.serving.pods import resources
+
 PROGRAMS = Path(__file__).parent
 MOUNT = "/checks"
 USER = 65532
@@ -20,7 +22,8 @@ USER = 65532
 class CheckJobArgs:
     """program: a file of this package, without .py. image: any with python3. environment: the program's own variables.
 
-    seconds: how long it may take. changes_with: values whose change makes it run again.
+    seconds: how long it may take. changes_with: values whose change makes it run again. cpu_millicores: requested;
+    memory_mib: at most.
     """
 
     namespace: pulumi.Input[str]
@@ -31,6 +34,8 @@ class CheckJobArgs:
     labels: Mapping[str, str] = field(default_factory=dict)
     node_selector: Mapping[str, str] = field(default_factory=dict)
     changes_with: tuple[str, ...] = ()
+    cpu_millicores: int = 100
+    memory_mib: int = 1024
 
 
 class CheckJob(pulumi.ComponentResource):
@@ -86,7 +91,7 @@ def _pod(args: CheckJobArgs, *, name: str) -> dict[str, Any]:
         "command": ["python3", f"{MOUNT}/{args.program}.py"],
         "env": [{"name": key, "value": value} for key, value in args.environment.items()],
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
+        "resources": resources(cpu_millicores=args.cpu_millicores, memory_mib=args.memory_mib),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,

@@ -30,6 +30,10 @@ WEATHER = {
 CACHED_COUNTER = "sglang:cached_tokens_total"
 PREFIX_WORDS = 6000
 ANSWER_TOKENS = 1024
+GUIDE_REQUESTS: list[dict[str, Any]] = [
+    {"prompt": "Explain how a simple agent loop works in 3 sentences."},
+    {"prompt": "Say hello.", "max_tokens": 16},
+]
 
 
 class Failed(Exception):
@@ -99,6 +103,18 @@ def completion(endpoint: Endpoint) -> dict[str, Any]:
     _expect(answer.get("model") == endpoint.model, "the answer names another model", answer)
     tokens = answer.get("usage", {}).get("completion_tokens", 0)
     _expect(answer.get("choices") and tokens > 0, "the answer has no tokens", answer)
+    return {"completion_tokens": tokens}
+
+
+def guide(endpoint: Endpoint) -> dict[str, Any]:
+    """The llm-d guide's two verification requests: each answer names the model and carries tokens."""
+    tokens = []
+    for body in GUIDE_REQUESTS:
+        status, answer = endpoint.ask("/v1/completions", body)
+        _expect(status == 200, f"HTTP {status} for {body['prompt']!r}", answer)
+        _expect(answer.get("model") == endpoint.model, f"the answer does not name {endpoint.model}", answer)
+        tokens.append(answer.get("usage", {}).get("completion_tokens", 0))
+        _expect(answer.get("choices") and tokens[-1] > 0, "the answer has no tokens", answer)
     return {"completion_tokens": tokens}
 
 
@@ -208,6 +224,7 @@ def cached_tokens(where: str) -> int:
 CHECKS: dict[str, Callable[[Endpoint], dict[str, Any]]] = {
     "models": models,
     "completion": completion,
+    "guide": guide,
     "chat": chat,
     "chat-with-reasoning": reasoning,
     "streaming": streaming,
