@@ -79,7 +79,8 @@ def plan_eks(settings: EksB300, *, now: datetime, block: CapacityBlock | None) -
         pool=PoolPlan(
             machine=P6_B300.name,
             nodes=settings.nodes.count,
-            efa_cards=P6_B300.efa_cards if settings.nodes.count > 1 else (),
+            # By the block's size, so that growing inside it leaves the launch template, and so the first node, alone.
+            efa_cards=P6_B300.efa_cards if max(settings.nodes.count, block.count if block else 1) > 1 else (),
             accelerators_per_node=P6_B300.ranks,
             disk_gib=settings.nodes.disk_gib,
         ),
