@@ -12,7 +12,6 @@ import datetime as dt
 import json
 import logging
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,7 +29,7 @@ from botocore.exceptions import ClientError
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.moto_api._internal import mock_random
 
-from sandbox.clouds.aws import model
+from sandbox.clouds.aws import model, simulated_time
 from sandbox.clouds.clock import Clock, moment
 from sandbox.clouds.faults import Faults
 from sandbox.clouds.tables import CloudError, NotFoundError
@@ -93,6 +92,7 @@ class Api:
         os.environ.update(AWS_ACCESS_KEY_ID="simulated", AWS_SECRET_ACCESS_KEY="simulated", AWS_EC2_METADATA_DISABLED="true")
         self._mock = moto.mock_aws()
         self._mock.start()
+        simulated_time.install()
 
     def call(self, service: str, operation: str, *, region: str, **params: Any) -> dict[str, Any]:
         """Makes one call. Raises InvalidRequestError, NotFoundError or CloudError."""
@@ -138,7 +138,9 @@ class Api:
     def tick(self) -> None:
         """Lets the consequences of passing time follow."""
         with self._lock:
-            self.settle(self._clock.now())
+            now = self._clock.now()
+            simulated_time.stand_at(now)
+            self.settle(now)
 
     def note(self, event: str, **what: Any) -> None:
         """Writes down something that happened by itself, so that it happens again after a restart."""
@@ -148,7 +150,7 @@ class Api:
     def restore(self, happened: Callable[[dict[str, Any]], None]) -> None:
         """Repeats what the journal says. happened: repeats an event that was noted."""
         for entry in self._entries():
-            with self._lock, self._time(moment(entry["at"])):
+            with self._lock, self._repeating(moment(entry["at"])):
                 if "event" in entry:
                     happened(entry)
                     self._count += 1
@@ -164,12 +166,10 @@ class Api:
 
     def _execute(self, service: str, operation: str, region: str, params: dict[str, Any]) -> dict[str, Any]:
         now = self._clock.now()
+        simulated_time.stand_at(now)
         if operation.startswith(READS):
-            with self._frozen_time(now):
-                return self._answer(service, operation, region, params, now)
-        with self._frozen_time(now):
-            answer = self._run(service, operation, region, params, now=now)
-        return answer
+            return self._answer(service, operation, region, params, now)
+        return self._run(service, operation, region, params, now=now)
 
     def _run(
         self, service: str, operation: str, region: str, params: dict[str, Any], *, now: dt.datetime | None = None
@@ -207,39 +207,13 @@ class Api:
             yield json.loads(line)
 
     @contextmanager
-    def _time(self, at: dt.datetime) -> Iterator[None]:
+    def _repeating(self, at: dt.datetime) -> Iterator[None]:
         self._at = at
+        simulated_time.stand_at(at)
         try:
-            with self._frozen_time(at):
-                yield
+            yield
         finally:
             self._at = None
-
-    @contextmanager
-    def _frozen_time(self, at: dt.datetime) -> Iterator[None]:
-        """Moto's modules take the time from `datetime`: within, they see ours."""
-        _Simulated.at = at
-        for name, module in list(sys.modules.items()):
-            if name.startswith("moto.") and getattr(module, "datetime", None) is dt.datetime:
-                module.datetime = _Simulated  # type: ignore[attr-defined]
-        yield
-
-
-class _SimulatedType(type):
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, dt.datetime)
-
-
-class _Simulated(dt.datetime, metaclass=_SimulatedType):
-    at: dt.datetime = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-
-    @classmethod
-    def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:  # type: ignore[override]
-        return cls.at.astimezone(tz) if tz else cls.at.replace(tzinfo=None)
-
-    @classmethod
-    def utcnow(cls) -> dt.datetime:  # type: ignore[override]
-        return cls.at.replace(tzinfo=None)
 
 
 def _means_not_found(code: str) -> bool:
