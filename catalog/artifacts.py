@@ -65,6 +65,11 @@ ENDPOINT_PICKER = Image(
         where="gateway-api-inference-extension v1.5.0, config/charts/standalone/values.yaml", date="2026-04-18"
     ),
 )
+LLM_D_PICKER = Image(
+    name="llm-d-router-endpoint-picker",
+    reference="ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.10.0",
+    source=Source(where="llm-d-router v0.10.0@71f4f099; llm-d 0.9.0 component set", date="2026-08-17"),
+)
 VLLM_ROUTER = Image(
     name="vllm-router",
     reference="docker.io/vllm/vllm-router:v0.1.17",

@@ -31,6 +31,6 @@ class Flow(Part):
 
     name: str
     source: Pods | Anywhere
-    target: Pods | ApiServer
+    target: Pods | ApiServer | Anywhere
     ports: tuple[int, ...]
     why: str

@@ -13,6 +13,7 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
+from catalog.artifacts import INFERENCE_EXTENSION_CRDS
 from components.aws.accelerators import AcceleratorPool
 from components.aws.addons import AFTER_NODES, BEFORE_NODES, Addons
 from components.aws.bucket import WeightsBucket, WeightsBucketArgs
@@ -27,11 +28,16 @@ from components.aws.network import Network
 from components.aws.nodes import NodeRole, SystemNodes
 from components.aws.pulumi_eks_cluster import PulumiEksCluster
 from components.aws.user_data import INSTANCE_STORE_MOUNT
+from components.platform.crds import Crds, CrdsArgs
 from components.platform.gpu import GpuSoftware
 from components.platform.monitoring import sglang_dashboard
+from components.platform.namespaces import Namespace
+from components.platform.network_policies import NetworkPolicies, NetworkPoliciesArgs
 from components.platform.prometheus import Dashboards, Prometheus
+from components.platform.sources import crd_files
 from components.serving.checks.job import CheckJob
 from components.serving.gateway import Gateway
+from components.serving.router import Router
 from components.serving.sglang import NodeDisk, Sglang, SharedVolume
 from components.weights.node_copy import NodeCopy
 from components.weights.staging_job import StagingJob
@@ -40,6 +46,7 @@ from components.weights.volume_job import VolumeJob
 from planning.plan import Plan, plan
 from planning.settings.eks import EksB300, FsxWeights, NoProof, NvmeWeights, PrometheusMonitoring
 from stacks import eks_b300_args as args_for
+from stacks.eks_b300_flows import flows
 
 CSI_ADDONS = {"nvme": (), "fsx": ("aws-fsx-csi-driver",), "efs": ("aws-efs-csi-driver",)}
 """Add-ons that a way of holding the weights needs, beside those of every cluster."""
@@ -53,11 +60,11 @@ def build(settings: EksB300) -> Mapping[str, Any]:
     planned.refuse_errors()
 
     ground = _ground(settings, provider)
-    inside = _inside(settings, ground)
+    inside = _inside(settings, planned, ground)
     weights = _staged(settings, planned, ground, inside)
     pool = _accelerators(settings, planned, ground, after=[inside.gpus, *weights.ready])
     engine = _engine(settings, planned, inside, weights, pool)
-    front = _front(settings, ground, inside, engine)
+    front = _front(settings, planned, ground, inside)
     proof = _proof(settings, planned, inside, engine, front)
     _monitoring(settings, planned, ground, inside)
     return {
@@ -126,15 +133,17 @@ def _after(opts: pulumi.ResourceOptions, *resources: pulumi.Resource) -> pulumi.
 class Inside:
     """The way into the cluster. goes_with_cluster: options of objects that need no deletion of their own when the cluster goes.
 
-    lasting: options of objects that hold something outside (a disk), and so must be deleted one by one.
+    lasting: options of objects that hold something outside (a disk), and so must be deleted one by one. Both wait for the
+    restrictions that pods run under. kinds: definitions of the inference extension.
     """
 
     goes_with_cluster: pulumi.ResourceOptions
     lasting: pulumi.ResourceOptions
     gpus: GpuSoftware
+    kinds: list[pulumi.Resource]
 
 
-def _inside(settings: EksB300, ground: Ground) -> Inside:
+def _inside(settings: EksB300, planned: Plan, ground: Ground) -> Inside:
     kubernetes = k8s.Provider(
         "kubernetes",
         kubeconfig=ground.cluster.kubeconfig,
@@ -144,14 +153,26 @@ def _inside(settings: EksB300, ground: Ground) -> Inside:
     )
     gone = ground.cluster.eks if isinstance(ground.cluster, Cluster) else None
     going = pulumi.ResourceOptions(provider=kubernetes, deleted_with=gone)
-    spaces = [
-        k8s.core.v1.Namespace(name, metadata={"name": name, "labels": labels}, opts=going)
-        for name, labels in args_for.NAMESPACES.items()
-    ]
+    spaces = [Namespace(args.name, args=args, opts=going) for args in args_for.NAMESPACES]
+    restricted = [resource for space in spaces for resource in space.ready]
+    gpus = GpuSoftware("gpus", args=args_for.gpu_software(settings), opts=going)
+    names = tuple(args.name for args in args_for.NAMESPACES)
+    allowed = NetworkPolicies(
+        "flows",
+        args=NetworkPoliciesArgs(flows=flows(settings, planned), namespaces=names),
+        opts=_after(going, *restricted, gpus.namespace_made),
+    )
+    kinds = Crds(
+        "inference-extension",
+        args=CrdsArgs(files=crd_files(INFERENCE_EXTENSION_CRDS, bundle=settings.artifacts.bundle)),
+        opts=going,
+    )
+    ready = [*restricted, *allowed.ready]
     return Inside(
-        goes_with_cluster=_after(going, *spaces),
-        lasting=_after(pulumi.ResourceOptions(provider=kubernetes), *spaces),
-        gpus=GpuSoftware("gpus", args=args_for.gpu_software(settings), opts=going),
+        goes_with_cluster=_after(going, *ready),
+        lasting=_after(pulumi.ResourceOptions(provider=kubernetes), *ready),
+        gpus=gpus,
+        kinds=kinds.ready,
     )
 
 
@@ -278,19 +299,23 @@ def _engine(settings: EksB300, planned: Plan, inside: Inside, weights: StagedWei
 
 @dataclass(frozen=True, kw_only=True)
 class Front:
-    """Router, gateway and load balancer. base_url: of the router, inside the cluster. endpoint: for clients."""
+    """Router, gateway and load balancer. router: its address inside the cluster. endpoint: for clients."""
 
-    base_url: str
+    router: pulumi.Output[str]
     endpoint: pulumi.Output[str]
     ready: list[pulumi.Resource]
 
 
-def _front(settings: EksB300, ground: Ground, inside: Inside, engine: Sglang) -> Front:
-    host, port = f"{engine.service}.{args_for.SERVING}.svc.cluster.local", 8000
+def _front(settings: EksB300, planned: Plan, ground: Ground, inside: Inside) -> Front:
+    router = Router(
+        "router",
+        args=args_for.router(settings, planned),
+        opts=_after(inside.goes_with_cluster, *ground.ready, *inside.kinds),
+    )
     gateway = Gateway(
         "gateway",
-        args=args_for.gateway(settings, upstream_host=host, upstream_port=port),
-        opts=_after(inside.goes_with_cluster, *ground.ready),
+        args=args_for.gateway(settings, upstream="router"),
+        opts=_after(inside.goes_with_cluster, *router.ready),
     )
     entrance = Entrance(
         "entrance",
@@ -302,7 +327,7 @@ def _front(settings: EksB300, ground: Ground, inside: Inside, engine: Sglang) ->
         ),
         opts=ground.opts,
     )
-    return Front(base_url=f"http://{host}:{port}", endpoint=entrance.url, ready=[gateway.ready, entrance.ready])
+    return Front(router=router.endpoint, endpoint=entrance.url, ready=[*router.ready, gateway.ready, entrance.ready])
 
 
 # Proof
@@ -320,7 +345,7 @@ def _proof(settings: EksB300, planned: Plan, inside: Inside, engine: Sglang, fro
         }
     smoke = CheckJob(
         "smoke",
-        args=args_for.smoke(settings, planned, base_url=front.base_url, engines=engine.service),
+        args=args_for.smoke(settings, planned, base_url=front.router, engines=engine.service),
         opts=_after(inside.goes_with_cluster, engine.deployment, *front.ready),
     )
     return {"result": smoke.job.id.apply(lambda _: "passed"), "checks": list(args_for.SMOKE_CHECKS)}

@@ -9,14 +9,15 @@ import pulumi
 
 from catalog.artifacts import (
     DCGM_EXPORTER,
+    ENDPOINT_PICKER,
     ENVOY,
+    LLM_D_PICKER,
     NVIDIA_DEVICE_PLUGIN,
     NVIDIA_DEVICE_PLUGIN_CHART,
     NVIDIA_DRA_DRIVER,
     NVIDIA_DRA_DRIVER_CHART,
     PROMETHEUS,
     PYTHON,
-    Chart,
     Image,
 )
 from components.aws.accelerators import POOL, POOL_LABEL, TAINT, AcceleratorPoolArgs, ReservedCapacity
@@ -30,7 +31,7 @@ from components.aws.monitoring import ManagedPrometheusArgs
 from components.aws.network import Network, NetworkArgs
 from components.aws.nodes import NodeRole, SystemNodesArgs
 from components.aws.user_data import INSTANCE_STORE_MOUNT
-from components.platform.gpu import DCGM_LABELS, ChartSource, DevicePlugin, DraDriver, GpuSoftwareArgs
+from components.platform.gpu import DCGM_LABELS, DCGM_PORT, DevicePlugin, DraDriver, GpuSoftwareArgs
 from components.platform.gpu import NAMESPACE as GPU_NAMESPACE
 from components.platform.monitoring import (
     Alert,
@@ -41,11 +42,15 @@ from components.platform.monitoring import (
     scrape_configuration,
     sglang_alerts,
 )
+from components.platform.namespaces import NamespaceArgs
 from components.platform.prometheus import PrometheusArgs
+from components.platform.sources import chart_source
 from components.serving import gateway_config
 from components.serving.checks.job import CheckJobArgs, program_text
 from components.serving.gateway import LABELS as GATEWAY_LABELS
 from components.serving.gateway import GatewayArgs
+from components.serving.router import RouterArgs
+from components.serving.routers import EndpointPicker
 from components.serving.sglang import NodeDisk, SglangArgs, SharedVolume, Weights
 from components.weights.gate import gate_container
 from components.weights.node_copy import NodeCopyArgs
@@ -56,9 +61,19 @@ from components.weights.static_volume import StaticVolumeArgs
 from components.weights.volume_job import VolumeJobArgs
 from planning.block import CapacityBlock, Schedule
 from planning.plan import Plan
-from planning.settings.eks import ApiKeys, EksB300, FsxWeights, Jwt, ManagedPrometheusMonitoring, PrometheusMonitoring
+from planning.settings.eks import (
+    ApiKeys,
+    EksB300,
+    FsxWeights,
+    Jwt,
+    ManagedPrometheusMonitoring,
+    NvmeWeights,
+    PrometheusMonitoring,
+)
 from planning.settings.eks import PublicEndpoint as PublicSettings
 from planning.workload import UNIFIED_CHECKS
+
+__all__ = ["DCGM_LABELS", "DCGM_PORT", "GPU_NAMESPACE"]
 
 SERVING = "serving"
 """Namespace of engines, router and gateway."""
@@ -73,12 +88,12 @@ CLAIM = "weights"
 NODE_WEIGHTS = "weights"
 """Folder of the weights on a node's array."""
 
-NAMESPACES: Mapping[str, Mapping[str, str]] = {
-    SERVING: {"pod-security.kubernetes.io/enforce": "privileged"},
-    WEIGHTS: {"pod-security.kubernetes.io/enforce": "privileged"},
-    MONITORING: {"pod-security.kubernetes.io/enforce": "restricted"},
-}
-"""Engines and the copy onto a node mount the node's disks, which anything stricter refuses."""
+NAMESPACES = (
+    NamespaceArgs(name=SERVING, profile="privileged"),
+    NamespaceArgs(name=WEIGHTS, profile="privileged"),
+    NamespaceArgs(name=MONITORING),
+)
+"""Engines and the copy onto a node mount the node's disks."""
 
 ACCELERATORS: Mapping[str, str] = {POOL_LABEL: POOL}
 SYSTEM: Mapping[str, str] = {POOL_LABEL: "system"}
@@ -92,6 +107,14 @@ SLOWEST_DISK_MBPS = 1000
 SMOKE_CHECKS = (*UNIFIED_CHECKS, "anthropic", "prefix-reuse")
 """The plan's checks, the other interface of the same model, and the router's reason to exist."""
 
+SMOKE_LABELS: Mapping[str, str] = {"app.kubernetes.io/name": "smoke"}
+ROUTER_LABELS: Mapping[str, str] = {"app.kubernetes.io/name": "router"}
+PROMETHEUS_LABELS: Mapping[str, str] = {"app.kubernetes.io/name": "prometheus"}
+ROUTER_PORT = 8081
+ROUTER_CPU_MILLICORES, ROUTER_MEMORY_MIB = 4000, 8192
+"""Of picker and Envoy each: prompts of 100,000 tokens take half a core to a core a request a second to match (llm-d
+docs/operations.md@ebab6879)."""
+
 NODE_PORT = 30080
 GATEWAY_DRAIN_SECONDS = 300
 ENGINE_JOB = "engine"
@@ -100,13 +123,6 @@ ENGINE_JOB = "engine"
 def image(row: Image, settings: EksB300) -> str:
     """The reference to pull."""
     return row.at(settings.artifacts.mirror)
-
-
-def chart(row: Chart, settings: EksB300) -> ChartSource:
-    """A chart from its public address, or from the bundle's directory."""
-    if settings.artifacts.bundle:
-        return ChartSource(chart=f"{settings.artifacts.bundle}/{row.directory}")
-    return ChartSource(chart=row.reference, version=row.version, repository=row.repository)
 
 
 def network(settings: EksB300) -> NetworkArgs:
@@ -217,7 +233,9 @@ def gpu_software(settings: EksB300) -> GpuSoftwareArgs:
     )
     repository, _, tag = image(row, settings).rpartition(":")
     return GpuSoftwareArgs(
-        allocator=kind(source=chart(source, settings), image_repository=repository, image_tag=tag),
+        allocator=kind(
+            source=chart_source(source, bundle=settings.artifacts.bundle), image_repository=repository, image_tag=tag
+        ),
         exporter_image=image(DCGM_EXPORTER, settings),
         node_selector=ACCELERATORS,
     )
@@ -274,7 +292,7 @@ def pod_role(
     return PodRoleArgs(
         cluster_name=cluster_name,
         partition=partition(settings),
-        namespace=WEIGHTS,
+        namespace=copy_namespace(settings) if account == HYDRATION else WEIGHTS,
         service_account=account,
         policy=policy,
     )
@@ -352,6 +370,11 @@ def elastic_volume(system: ElasticFileSystem, planned: Plan) -> StaticVolumeArgs
     )
 
 
+def copy_namespace(settings: EksB300) -> str:
+    """Where the copy to the engines' store runs: beside the claim that it fills, or apart when it fills nodes' disks."""
+    return WEIGHTS if isinstance(settings.weights, NvmeWeights) else SERVING
+
+
 def volume_job(settings: EksB300, planned: Plan, *, url: pulumi.Input[str]) -> VolumeJobArgs:
     """Fills EFS from the bucket; reads every byte of FSx once, which brings it in from the bucket and verifies it."""
     linked = isinstance(settings.weights, FsxWeights)
@@ -427,7 +450,7 @@ def node_gate(planned: Plan, *, image: str, store: NodeDisk | SharedVolume) -> d
     }
 
 
-def smoke(settings: EksB300, planned: Plan, *, base_url: str, engines: str) -> CheckJobArgs:
+def smoke(settings: EksB300, planned: Plan, *, base_url: pulumi.Input[str], engines: str) -> CheckJobArgs:
     """The questions. engines: Service of the engines, whose counters show whether a prefix was reused."""
     work = planned.engine
     return CheckJobArgs(
@@ -442,6 +465,7 @@ def smoke(settings: EksB300, planned: Plan, *, base_url: str, engines: str) -> C
             "METRICS": f"{engines}.{SERVING}.svc.cluster.local:{work.port}",
         },
         seconds=planned.smoke.timeout_seconds,
+        labels=SMOKE_LABELS,
         node_selector=SYSTEM,
         changes_with=(work.image, *work.arguments, str(work.group.replicas)),
     )
@@ -464,12 +488,28 @@ def mirrored(reference: str, settings: EksB300) -> str:
     return f"{mirror.rstrip('/')}/{reference}" if mirror else reference
 
 
-def gateway(settings: EksB300, *, upstream_host: str, upstream_port: int) -> GatewayArgs:
-    """The gateway's Envoy."""
+def router(settings: EksB300, planned: Plan) -> RouterArgs:
+    """The endpoint picker in front of the engines."""
+    row = LLM_D_PICKER if planned.router.flavour == "llm-d" else ENDPOINT_PICKER
+    picker = EndpointPicker(plan=planned.router, picker_image=image(row, settings), envoy_image=image(ENVOY, settings))
+    return RouterArgs(
+        namespace=SERVING,
+        backend=picker,
+        labels=dict(ROUTER_LABELS),
+        port=ROUTER_PORT,
+        cpu_millicores=ROUTER_CPU_MILLICORES,
+        memory_mib=ROUTER_MEMORY_MIB,
+        grace_seconds=planned.engine.grace_seconds,
+        ready_seconds=planned.startup.limits.router_ready_seconds,
+    )
+
+
+def gateway(settings: EksB300, *, upstream: str) -> GatewayArgs:
+    """The gateway's Envoy. upstream: name of the router's Service."""
     return GatewayArgs(
         namespace=SERVING,
-        upstream_host=upstream_host,
-        upstream_port=upstream_port,
+        upstream_host=f"{upstream}.{SERVING}.svc.cluster.local",
+        upstream_port=ROUTER_PORT,
         image=image(ENVOY, settings),
         auth=_auth(settings),
         idle_seconds=settings.gateway.idle_seconds,
@@ -510,10 +550,11 @@ def entrance(
 
 
 def targets(planned: Plan) -> tuple[Target, ...]:
-    """What is scraped: engines, gateway, GPUs."""
+    """What is scraped."""
     return (
         Target(job=ENGINE_JOB, namespace=SERVING, labels=planned.router.match_labels, port="http"),
         Target(job="gateway", namespace=SERVING, labels=GATEWAY_LABELS, port="status", path="/stats/prometheus"),
+        Target(job="router", namespace=SERVING, labels=ROUTER_LABELS, port="metrics"),
         Target(job="gpu", namespace=GPU_NAMESPACE, labels=DCGM_LABELS, port="metrics"),
     )
 

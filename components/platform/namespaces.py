@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import pulumi
 import pulumi_kubernetes as k8s
 
 from planning.dev import Quota
 
-RESTRICTED = {
-    "pod-security.kubernetes.io/enforce": "restricted",
-    "pod-security.kubernetes.io/enforce-version": "latest",
-}
-"""Kubernetes' own strictest profile: no root, no host access, no privilege."""
+Profile = Literal["restricted", "privileged"]
+"""Kubernetes' own pod security profiles. restricted: no root, no host access, no privilege. privileged: for pods that mount a
+node's disks, which everything stricter refuses."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamespaceArgs:
-    """One namespace. quota: what it may hold at most; None where a controller is alone in it."""
+    """One namespace. quota: what it may hold at most; None where there is no limit. profile: what its pods may do."""
 
     name: str
-    quota: Quota | None
+    quota: Quota | None = None
+    profile: Profile = "restricted"
 
 
 class Namespace(pulumi.ComponentResource):
-    """A namespace under the restricted pod security profile, with a quota and no traffic in or out of its pods.
+    """A namespace under a pod security profile, with a quota and no traffic in or out of its pods.
 
     ready: what everything in it depends on, so that nothing runs there before the restrictions are in force.
     """
@@ -34,7 +34,7 @@ class Namespace(pulumi.ComponentResource):
         super().__init__("llm-serving:platform:Namespace", name, {}, opts)
         namespace = k8s.core.v1.Namespace(
             name,
-            metadata={"name": args.name, "labels": RESTRICTED},
+            metadata={"name": args.name, "labels": _labels(args.profile)},
             opts=pulumi.ResourceOptions(parent=self),
         )
         inside = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
@@ -65,3 +65,10 @@ class Namespace(pulumi.ComponentResource):
         )
         self.name = args.name
         self.register_outputs({"name": args.name})
+
+
+def _labels(profile: Profile) -> dict[str, str]:
+    return {
+        "pod-security.kubernetes.io/enforce": profile,
+        "pod-security.kubernetes.io/enforce-version": "latest",
+    }

@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
-from planning.flows import DNS_PORTS, Anywhere, ApiServer, Flow, Pods
+from planning.flows import DNS_PORTS, Anywhere, Flow, Pods
 
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 """Set on every namespace by the API server itself."""
@@ -52,7 +52,7 @@ def policies(args: NetworkPoliciesArgs) -> Iterable[tuple[str, str, dict[str, An
         yield namespace, "resolve-names", _egress({}, [DNS], DNS_PORTS, protocols=("UDP", "TCP"))
     for flow in args.flows:
         if isinstance(flow.source, Pods):
-            reached = [] if isinstance(flow.target, ApiServer) else [_peer(flow.target)]
+            reached = [_peer(flow.target)] if isinstance(flow.target, Pods) else []
             yield flow.source.namespace, f"{flow.name}-out", _egress(flow.source.labels, reached, flow.ports)
         if isinstance(flow.target, Pods):
             allowed = [] if isinstance(flow.source, Anywhere) else [_peer(flow.source)]
