@@ -54,3 +54,6 @@ COMPILE_CACHED = Duration(fast=2 * MINUTE, slow=10 * MINUTE, source=ASSUMED)
 IMAGE_PULL = Duration(fast=2 * MINUTE, slow=10 * MINUTE, source=ASSUMED)
 
 SMOKE = Duration(fast=30, slow=5 * MINUTE, source=ASSUMED)
+
+COMPILE_TPU = Duration(fast=10 * MINUTE, slow=60 * MINUTE, source=ASSUMED)
+"""The same on TPU; nobody publishes it."""

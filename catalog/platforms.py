@@ -21,3 +21,6 @@ GKE_BAD_VERSIONS = {
     "nvidia-smi looks fine; 1.36.0-gke.4447000 is good",
 }
 """Node versions that operators reported as broken on GB300 (field notes, 2026-07)."""
+
+HYPERDISK_ML_QUOTA_MIBPS = 30_720
+"""Regional HDML_TOTAL_THROUGHPUT of one project (public Terraform variables of a Kimi K3 deployment)."""

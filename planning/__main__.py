@@ -8,6 +8,11 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from planning.dev import DevPlan
+    from planning.plan import Plan
 
 EXIT_REFUSED = 1
 
@@ -47,11 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--stack NAME is missing; stacks are the files Pulumi.NAME.yaml")
     now = _moment(options.now, parser)
     from planning.findings import ConfigurationError
-    from planning.plan import plan
-    from planning.settings import load_stack_file
 
     try:
-        planned = plan(load_stack_file(options.directory / f"Pulumi.{options.stack}.yaml"), now=now)
+        planned = _planned(options.directory / f"Pulumi.{options.stack}.yaml", now)
     except ConfigurationError as error:
         if options.format == "json":
             print(json.dumps({"findings": [found.model_dump(mode="json") for found in error.findings]}, indent=2))
@@ -64,7 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from planning.report import markdown, text
 
         print(markdown(planned) if options.format == "markdown" else text(planned, colour=sys.stdout.isatty()), end="")
-    return EXIT_REFUSED if planned.errors else 0
+    return EXIT_REFUSED if getattr(planned, "errors", ()) else 0
+
+
+def _planned(path: Path, now: datetime) -> Plan | DevPlan:
+    from planning.dev import plan_dev
+    from planning.plan import plan
+    from planning.settings import load_stack_file
+    from planning.settings.dev import Dev
+
+    settings = load_stack_file(path)
+    return plan_dev(settings) if isinstance(settings, Dev) else plan(settings, now=now)
 
 
 def _moment(given: str | None, parser: argparse.ArgumentParser) -> datetime:

@@ -18,7 +18,7 @@ class Severity(StrEnum):
 class Finding(BaseModel):
     """One finding: what is wrong, the value, why it matters, what to do, and where the rule comes from."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     rule: str
     severity: Severity

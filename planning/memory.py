@@ -85,10 +85,22 @@ class HostMemory(Part):
         )
 
 
+class CacheTier(Part):
+    """One tier of an engine's KV cache. pages: of the engine's page size. basis: computed or measured."""
+
+    role: str
+    name: str
+    tokens: int
+    pages: int
+    basis: str
+
+
 class Memory(Part):
-    """Everything about memory. checkpoint_gib: derived from the dimensions; published_gib: what the source says."""
+    """Everything about memory. checkpoint_gib: derived from the dimensions; published_gib: what the source says.
+    tiers: of the cache, where there is more than one."""
 
     checkpoint_gib: float
     published_gib: float
     ranks: tuple[RankMemory, ...]
     hosts: tuple[HostMemory, ...]
+    tiers: tuple[CacheTier, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from planning.block import CapacityBlock, Schedule
 from planning.cost import Cost
@@ -10,11 +11,14 @@ from planning.findings import ConfigurationError, Finding, Severity
 from planning.memory import Memory
 from planning.parts import Part
 from planning.router import RouterPlan
-from planning.settings import AnySettings
-from planning.settings.dev import Dev
-from planning.settings.eks import EksB300
 from planning.startup import Startup
 from planning.workload import EngineWorkload, PoolPlan, SmokePlan, WeightsPlan
+
+if TYPE_CHECKING:
+    from planning.settings.eks import EksB300
+    from planning.settings.gke import GkeA4xMax, GkeTpu7x
+
+    CloudSettings = EksB300 | GkeA4xMax | GkeTpu7x
 
 
 class Plan(Part):
@@ -55,16 +59,21 @@ class Plan(Part):
             raise ConfigurationError(list(self.findings))
 
 
-def plan(settings: AnySettings, *, now: datetime | None = None, block: CapacityBlock | None = None) -> Plan:
-    """The plan of an environment.
+def plan(settings: CloudSettings, *, now: datetime | None = None, block: CapacityBlock | None = None) -> Plan:
+    """The plan of a production environment (the dev environment has one of its own: planning.dev).
 
     now: for everything that depends on the date; default: this moment. block: the capacity block as AWS describes it;
     without it, the facts that the settings declare are taken, if there are any.
     """
     moment = now or datetime.now(UTC)
-    if isinstance(settings, EksB300):
+    if settings.target == "eks-b300":
         from planning.eks import plan_eks
 
         return plan_eks(settings, now=moment, block=block)
-    assert isinstance(settings, Dev)
-    raise NotImplementedError("the dev environment has its own plan: planning.dev")
+    if settings.target == "gke-a4x-max":
+        from planning.gke_gpu import plan_a4x
+
+        return plan_a4x(settings, now=moment)
+    from planning.gke_tpu import plan_tpu
+
+    return plan_tpu(settings, now=moment)

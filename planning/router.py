@@ -139,3 +139,94 @@ def unified_picker(*, flavour: Flavour, block_tokens: int, max_prefix_tokens: in
             ),
         ),
     )
+
+
+def affinity_picker(
+    *, block_tokens: int, max_prefix_tokens: int, lru_blocks: int, prefill_tokens_per_second: int
+) -> PickerConfig:
+    """Equal engines with long sessions: stay where the prefix is warm until that engine is saturated (llm-d only)."""
+    prefix: dict[str, JsonValue] = {
+        "autoTune": False,
+        "blockSizeTokens": block_tokens,
+        "maxPrefixTokensToMatch": max_prefix_tokens,
+        "lruCapacityPerServer": lru_blocks,
+    }
+    return PickerConfig(
+        api_version=API_VERSION["llm-d"],
+        plugins=(
+            Plugin(type="approx-prefix-cache-producer", parameters=prefix),
+            Plugin(type="inflight-load-producer"),
+            Plugin(
+                type="prefix-cache-affinity-filter", parameters={"peakPrefillThroughput": prefill_tokens_per_second}
+            ),
+            Plugin(type="token-load-scorer"),
+            Plugin(type="max-score-picker"),
+        ),
+        profiles=(
+            Profile(
+                name="default",
+                plugins=(
+                    ProfilePlugin(ref="prefix-cache-affinity-filter"),
+                    ProfilePlugin(ref="token-load-scorer", weight=1.0),
+                    ProfilePlugin(ref="max-score-picker"),
+                ),
+            ),
+        ),
+    )
+
+
+def disaggregated_picker(
+    *, model: str, block_tokens: int, hash_seed: str, events_port: int, render_url: str, holders: int
+) -> PickerConfig:
+    """Prefill where the prefix is, by the engines' own cache events; decode where it is quiet (llm-d only).
+
+    holders: endpoints × tiers that may hold one block; fewer in the index, and warm ones are forgotten.
+    """
+    precise = "precise-prefix-cache-producer"
+    pd = "always-disagg-pd-decider"
+    events: dict[str, JsonValue] = {
+        "tokenProcessorConfig": {"blockSizeTokens": block_tokens, "hashSeed": hash_seed},
+        "indexerConfig": {"kvBlockIndexConfig": {"inMemoryConfig": {"podCacheSize": holders}}},
+        "kvEventsConfig": {
+            "topicFilter": "kv@",
+            "discoverPods": True,
+            "podDiscoveryConfig": {"socketPort": events_port},
+        },
+    }
+    return PickerConfig(
+        api_version=API_VERSION["llm-d"],
+        plugins=(
+            Plugin(type=pd),
+            Plugin(type="disagg-profile-handler", parameters={"deciders": {"prefill": pd}}),
+            Plugin(type="prefill-filter"),
+            Plugin(type="decode-filter"),
+            Plugin(
+                type="token-producer", parameters={"modelName": model, "vllm": {"url": render_url, "timeout": "30s"}}
+            ),
+            Plugin(type="endpoint-notification-source"),
+            Plugin(type=precise, parameters=events),
+            Plugin(type="inflight-load-producer", parameters={"prefixMatchInfoProducerName": precise}),
+            Plugin(type="prefix-cache-scorer", parameters={"prefixMatchInfoProducerName": precise}),
+            Plugin(type="active-request-scorer"),
+            Plugin(type="token-load-scorer"),
+            Plugin(type="queue-scorer"),
+            Plugin(type="kv-cache-utilization-scorer"),
+            Plugin(type="max-score-picker"),
+        ),
+        profiles=(
+            _profile("prefill", "prefill-filter", "prefix-cache-scorer", "active-request-scorer", "token-load-scorer"),
+            _profile("decode", "decode-filter", "active-request-scorer", "queue-scorer", "kv-cache-utilization-scorer"),
+        ),
+        sources=(("endpoint-notification-source", (precise,)),),
+    )
+
+
+def _profile(name: str, role_filter: str, *scorers: str) -> Profile:
+    return Profile(
+        name=name,
+        plugins=(
+            ProfilePlugin(ref=role_filter),
+            *(ProfilePlugin(ref=scorer, weight=PREFIX_WEIGHT if "prefix" in scorer else 1.0) for scorer in scorers),
+            ProfilePlugin(ref="max-score-picker"),
+        ),
+    )

@@ -17,7 +17,7 @@ from catalog.recipes import FORCED_KV_DTYPE, SGLANG_B300
 from catalog.units import GIB
 from planning.cache import MLA_RECORD_BYTES, SSM_BYTES, state_bytes, token_bytes
 from planning.flags import Flags, merge
-from planning.memory import Hypothesis, RankMemory
+from planning.memory import CacheTier, Hypothesis, RankMemory
 from planning.parts import Range
 from planning.weights import PerRank, checkpoint, per_rank_tensor_parallel
 
@@ -226,3 +226,53 @@ def what_would_fit(model: Model, accelerator: Accelerator, shape: Shape) -> str:
 def _smallest_pool(model: Model, accelerator: Accelerator, shape: Shape) -> float:
     ways = possible()
     return min(_tokens(model, accelerator, shape, rule)[way] for rule in RULES for way in ways[rule.name])
+
+
+def host_pages(hbm_pages: int, ratio: float) -> int:
+    """Pages of the host tier: HiCache's ratio of the device's pages, and one for padding."""
+    return int(hbm_pages * ratio) + 1
+
+
+def tpu_memory(
+    model: Model, accelerator: Accelerator, flags: Flags, *, hbm_tokens: int | None
+) -> tuple[RankMemory, tuple[CacheTier, ...], float]:
+    """Memory of one TPU core, the cache's tiers, and bytes of the host tier a rank.
+
+    hbm_tokens: the measured pool; None when these flags are not those of the measured run. Nobody knows what caps it: the
+    memory that is left would hold six times as much.
+    """
+    shape = Shape.of(flags, context=model.context_tokens)
+    share = per_rank_tensor_parallel(checkpoint(model), ranks=shape.tp, context_parallel=False)
+    per_token = token_bytes(model, kv=shape.kv, indexer="fp8", context_parallel=1, indexer_replicated=True)
+    budget = accelerator.memory_bytes - accelerator.context_bytes
+    pool = Range.exact(hbm_tokens) if hbm_tokens else Range(low=0, high=max(0.0, (budget - share.even) / per_token))
+    page = max(1, flags.whole("page-size", 1))
+    tiers: tuple[CacheTier, ...] = ()
+    host_bytes = 0.0
+    if hbm_tokens:
+        pages = hbm_tokens // page
+        tiers = (CacheTier(role="unified", name="HBM", tokens=hbm_tokens, pages=pages, basis="measured"),)
+        if "enable-hierarchical-cache" in flags:
+            more = host_pages(pages, flags.number("hicache-ratio", 2.0))
+            host = CacheTier(role="unified", name="host DRAM", tokens=more * page, pages=more, basis="computed")
+            tiers = (*tiers, host)
+            host_bytes = host.tokens * per_token
+    rank = RankMemory(
+        engine="sglang",
+        role="unified",
+        accelerator=accelerator.name,
+        ranks=shape.tp,
+        visible_gib=accelerator.memory_bytes / GIB,
+        budget_gib=budget / GIB,
+        weights_gib=Range(low=share.even / GIB, high=share.small / GIB),
+        state_gib=0.0,
+        state_slots=0,
+        token_bytes=Range.exact(per_token),
+        pool_tokens=pool,
+        context_tokens=shape.context,
+        measured_tokens=hbm_tokens,
+        fits=hbm_tokens >= shape.context if hbm_tokens else None if share.even < budget else False,
+        margin=None,
+        would_fit=f"context-length={hbm_tokens // page * page}" if hbm_tokens and hbm_tokens < shape.context else "",
+    )
+    return rank, tiers, host_bytes

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
-from planning.report.sections import Section, sections
+from planning.report.sections import STARTUP_TITLE, Section
 from planning.startup import Step, path_seconds
-
-if TYPE_CHECKING:
-    from planning.plan import Plan
 
 ZERO = datetime(2000, 1, 1)
 
 
-def markdown(plan: Plan) -> str:
-    """The report."""
+def document(sections: Sequence[Section], steps: tuple[Step, ...]) -> str:
+    """The report; with a timeline where there are steps."""
     parts: list[str] = []
-    for section in sections(plan):
+    for section in sections:
         parts.append(_section(section))
-        if section.title.startswith("From `up`"):
-            parts.append(timeline(plan.startup.steps))
+        if section.title == STARTUP_TITLE and steps:
+            parts.append(timeline(steps))
     return "\n\n".join(parts) + "\n"
 
 

@@ -9,6 +9,8 @@ from planning.findings import Finding, Severity
 from planning.parts import Range
 from planning.plan import Plan
 
+STARTUP_TITLE = "From `up` to the first token"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
@@ -70,6 +72,7 @@ def sections(plan: Plan) -> tuple[Section, ...]:
         _summary(plan),
         _ranks(plan),
         _hypotheses(plan),
+        _tiers(plan),
         _hosts(plan),
         _startup(plan),
         _block(plan),
@@ -98,10 +101,7 @@ def _summary(plan: Plan) -> Section:
             ("of which accelerators run", span(plan.startup.accelerated_seconds)),
             ("restart with warm caches", span(plan.startup.restart_seconds)),
             ("start-up probe gives", duration(limits.startup_seconds)),
-            (
-                "known cost",
-                f"{dollars(plan.cost.known_hourly_usd)} an hour, {plan.cost.unknown} groups without a price",
-            ),
+            ("cost", _money(plan)),
         ),
     )
 
@@ -138,7 +138,7 @@ def _ranks(plan: Plan) -> Section:
         rows=tuple(
             (
                 rank.role,
-                f"{rank.ranks} × {rank.accelerator.removeprefix('NVIDIA ').removesuffix(' SXM6 AC')}",
+                f"{rank.ranks} × {rank.accelerator.removeprefix('NVIDIA ').removesuffix(' SXM6 AC').removesuffix(' TensorCore')}",
                 figures(rank.weights_gib),
                 f"{rank.budget_gib:.1f}",
                 f"{rank.state_gib:.1f}" if rank.state_slots else "?",
@@ -173,6 +173,20 @@ def _hypotheses(plan: Plan) -> Section | None:
     )
 
 
+def _tiers(plan: Plan) -> Section | None:
+    tiers = plan.memory.tiers
+    if not tiers:
+        return None
+    rows = [(tier.name, f"{tier.tokens:,}", f"{tier.pages:,}", tier.basis) for tier in tiers]
+    rows.append(("together", f"{sum(t.tokens for t in tiers):,}", f"{sum(t.pages for t in tiers):,}", ""))
+    return Section(
+        title="Cache tiers of one engine",
+        columns=("tier", "tokens", "pages", "known from"),
+        rows=tuple(rows),
+        notes=("The router's lruCapacityPerServer is the sum of the pages.",),
+    )
+
+
 def _hosts(plan: Plan) -> Section:
     rows = []
     for host in plan.memory.hosts:
@@ -186,7 +200,7 @@ def _startup(plan: Plan) -> Section:
     limits = plan.startup.limits
     rows = tuple((step.name, span(step.seconds), step.billed, step.basis) for step in plan.startup.steps)
     return Section(
-        title="From `up` to the first token",
+        title=STARTUP_TITLE,
         columns=("step", "takes", "billed", "known from"),
         rows=rows,
         notes=(

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from planning.report.sections import Section, sections
+from planning.report.sections import Section
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from planning.plan import Plan
 
 WIDTH = 100
 STYLE = {"What stops it": "bold red", "Warnings": "yellow", "Notes": "dim"}
 
 
-def text(plan: Plan, *, colour: bool = False) -> str:
+def screen(sections: Sequence[Section], *, colour: bool) -> str:
     """The report. colour: with the terminal's control codes."""
     from rich.console import Console  # imported here: a plan without a report needs no terminal library
 
     console = Console(width=WIDTH, force_terminal=colour, no_color=not colour, highlight=False, record=False)
     with console.capture() as captured:
-        for section in sections(plan):
+        for section in sections:
             _print(console, section)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
 

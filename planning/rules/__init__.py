@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from planning.findings import Finding, Severity
-from planning.rules import bugs, common, eks, memory, roles, sglang, vllm
+from planning.rules import bugs, common, eks, gke, memory, roles, sglang, vllm
 from planning.rules.context import Context
 from planning.rules.rule import Rule
 
 RULES: tuple[Rule, ...] = tuple(
-    rule for topic in (common, sglang, vllm, roles, memory, bugs, eks) for rule in topic.RULES.all
+    rule for topic in (common, sglang, vllm, roles, memory, bugs, eks, gke) for rule in topic.RULES.all
 )
 """Every rule, in the order in which they are reported."""
 

@@ -12,6 +12,8 @@ ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 RULES = Rules("engines sheet §6: formula of the pools; dimensions of the model")
 
 THIN_MARGIN = 0.05
+TIGHT = 0.75
+"""Of physical memory, where allocatable is unknown."""
 
 
 @RULES.stack(
@@ -70,7 +72,7 @@ def _(context: Context) -> Iterator[Found]:
         if not host.fits:
             parts = " + ".join(f"{share.gib:.0f} {share.what}" for share in host.shares)
             yield Found(
-                f"{host.role}: {host.total_gib:,.0f} GiB are planned on a {host.machine} with {host.usable_gib:,.0f} GiB",
+                f"{host.role}: {host.total_gib:,.0f} GiB are planned, and {host.machine} has {host.usable_gib:,.0f} GiB",
                 parts,
             )
 
@@ -78,14 +80,14 @@ def _(context: Context) -> Iterator[Found]:
 @RULES.stack(
     "memory-host-tight",
     WARNING,
-    why="no source gives what the host leaves to pods; physical memory was taken",
+    why="no source gives what the host leaves to pods, or what the engine itself takes beside this",
     remedy="Read `kubectl get node -o jsonpath={.status.allocatable.memory}` before the engines are scheduled",
 )
 def _(context: Context) -> Iterator[Found]:
     for host in context.memory.hosts:
-        if host.fits and host.assumed and host.total_gib > 0.85 * host.usable_gib:
+        if host.fits and host.assumed and host.total_gib > TIGHT * host.usable_gib:
             yield Found(
-                f"{host.role}: {host.total_gib:,.0f} GiB of a {host.machine}'s {host.usable_gib:,.0f} GiB of physical memory",
+                f"{host.role}: {host.total_gib:,.0f} GiB are planned, and {host.machine} has {host.usable_gib:,.0f} GiB of physical memory",
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from planning.findings import Finding, Severity
@@ -47,6 +47,10 @@ class Rule:
             )
 
 
+def _in_all(found: Found, lists: Iterable[list[Found]]) -> bool:
+    return all(found in founds for founds in lists)
+
+
 class Rules:
     """A topic's rules, filled by decorators."""
 
@@ -74,11 +78,14 @@ class Rules:
 
         def register(check: EngineCheck) -> EngineCheck:
             def every(context: Context) -> Iterator[Found]:
-                for view in context.engines:
-                    if engine in ("any", view.workload.engine):
-                        for found in check(view):
-                            prefix = "" if view.role == "unified" else f"{view.role}: "
-                            yield Found(prefix + found.what, found.value, found.remedy)
+                views = [view for view in context.engines if engine in ("any", view.workload.engine)]
+                by_role = {view.role: list(check(view)) for view in views}
+                shared = [found for found in next(iter(by_role.values()), []) if _in_all(found, by_role.values())]
+                yield from shared
+                for role, founds in by_role.items():
+                    for found in founds:
+                        if found not in shared:
+                            yield Found(f"{role}: {found.what}", found.value, found.remedy)
 
             self.stack(name, severity, why=why, remedy=remedy, source=source)(every)
             return check

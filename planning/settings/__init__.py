@@ -7,21 +7,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from planning.findings import ConfigurationError
 from planning.settings.base import Stack
-from planning.settings.dev import Dev
-from planning.settings.eks import EksB300
-from planning.settings.loading import NAMESPACE, _error, _suggestion, load_model, read_stack_file
+from planning.settings.loading import NAMESPACE, load_model, read_stack_file, refusal, suggestion
 
-AnySettings = Dev | EksB300
+if TYPE_CHECKING:
+    from planning.settings.dev import Dev
+    from planning.settings.eks import EksB300
+    from planning.settings.gke import GkeA4xMax, GkeTpu7x
 
-TARGETS: dict[str, type[Stack]] = {"dev": Dev, "eks-b300": EksB300}
-"""Value of `target` → the model of the stack's settings."""
+    AnySettings = Dev | EksB300 | GkeA4xMax | GkeTpu7x
 
-__all__ = ["TARGETS", "AnySettings", "decode", "load", "load_stack_file", "schema"]
+TARGETS: Mapping[str, tuple[str, str]] = {
+    "dev": ("planning.settings.dev", "Dev"),
+    "eks-b300": ("planning.settings.eks", "EksB300"),
+    "gke-a4x-max": ("planning.settings.gke", "GkeA4xMax"),
+    "gke-tpu7x": ("planning.settings.gke", "GkeTpu7x"),
+}
+"""Value of `target` → where the model of its settings is: a stack imports its own target's only."""
+
+__all__ = ["TARGETS", "AnySettings", "decode", "load", "load_stack_file", "model_of", "schema"]
+
+
+def model_of(target: str) -> type[Stack]:
+    """The settings model of a target that exists."""
+    module, name = TARGETS[target]
+    return cast(type[Stack], getattr(import_module(module), name))
 
 
 def load(values: Mapping[str, object]) -> AnySettings:
@@ -30,7 +45,7 @@ def load(values: Mapping[str, object]) -> AnySettings:
     if target is None:
         raise ConfigurationError(
             [
-                _error(
+                refusal(
                     "target",
                     "target is missing",
                     why="it decides which environment this stack is",
@@ -38,21 +53,10 @@ def load(values: Mapping[str, object]) -> AnySettings:
                 )
             ]
         )
-    model = TARGETS.get(target) if isinstance(target, str) else None
-    if model is None:
-        raise ConfigurationError(
-            [
-                _error(
-                    "target",
-                    "target names no environment",
-                    value=target,
-                    remedy=_suggestion(str(target), list(TARGETS)),
-                )
-            ]
-        )
-    settings = load_model(model, values)
-    assert isinstance(settings, AnySettings)
-    return settings
+    if not isinstance(target, str) or target not in TARGETS:
+        near = suggestion(str(target), list(TARGETS))
+        raise ConfigurationError([refusal("target", "target names no environment", value=target, remedy=near)])
+    return cast("AnySettings", load_model(model_of(target), values))
 
 
 def load_stack_file(path: str | Path) -> AnySettings:
@@ -69,8 +73,7 @@ def decode(raw: Mapping[str, str]) -> dict[str, object]:
 
 
 def _plain_strings(target: str) -> set[str]:
-    model = TARGETS.get(target)
-    fields = model.model_fields if model else {}
+    fields = model_of(target).model_fields if target in TARGETS else {}
     return {"target"} | {name for name, field in fields.items() if field.annotation in (str, str | None)}
 
 
@@ -78,12 +81,24 @@ def _json(value: str) -> object:
     """The JSON value, or the text itself when it is none: the schema then says what was wanted."""
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
 
 
 def schema() -> dict[str, Any]:
     """JSON Schema of every key of every target."""
-    from pydantic import Field, TypeAdapter
+    from pydantic.json_schema import models_json_schema
 
-    return TypeAdapter(Annotated[AnySettings, Field(discriminator="target")]).json_schema()
+    models = [(model_of(target), "validation") for target in TARGETS]
+    _, definitions = models_json_schema(cast(Any, models))
+    references = {target: {"$ref": f"#/$defs/{TARGETS[target][1]}"} for target in TARGETS}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Configuration of a stack (keys without their namespace)",
+        "oneOf": list(references.values()),
+        "discriminator": {
+            "propertyName": "target",
+            "mapping": {target: reference["$ref"] for target, reference in references.items()},
+        },
+        **definitions,
+    }

@@ -33,7 +33,7 @@ def how(remedy: str) -> dict[str, Any]:
 class Settings(BaseModel):
     """Base of every settings model: frozen, no unknown keys, no silent conversions."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class Kubernetes(Settings):

@@ -24,7 +24,8 @@ SHOWN = 60
 """Longest value that a finding repeats, in characters."""
 
 
-def _error(rule: str, what: str, *, value: object = "", why: str = "", remedy: str = "") -> Finding:
+def refusal(rule: str, what: str, *, value: object = "", why: str = "", remedy: str = "") -> Finding:
+    """A finding of the schema: an error, with the value cut to a readable length."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return Finding(
         rule=f"settings-{rule}",
@@ -37,7 +38,8 @@ def _error(rule: str, what: str, *, value: object = "", why: str = "", remedy: s
     )
 
 
-def _suggestion(word: str, known: Iterator[str] | list[str]) -> str:
+def suggestion(word: str, known: Iterator[str] | list[str]) -> str:
+    """The known word that is meant, or all of them."""
     names = list(known)
     near = get_close_matches(word, names, n=1, cutoff=0.5)
     return f"Did you mean {near[0]}?" if near else "Known: " + ", ".join(names)
@@ -50,7 +52,7 @@ def load_model(model: type[BaseModel], values: Mapping[str, object]) -> BaseMode
     except (ValueError, TypeError, RecursionError) as error:
         raise ConfigurationError(
             [
-                _error(
+                refusal(
                     "form",
                     "the values can't be read",
                     why=str(error),
@@ -72,7 +74,7 @@ def load_model(model: type[BaseModel], values: Mapping[str, object]) -> BaseMode
             if not any(found.what.startswith(path) for path in open_paths):
                 findings.append(found)
     except ValueError as error:
-        findings.append(_error("form", "the values can't be read", why=str(error), remedy="Use plain YAML"))
+        findings.append(refusal("form", "the values can't be read", why=str(error), remedy="Use plain YAML"))
     if findings or settings is None:
         raise ConfigurationError(findings)
     return settings
@@ -111,7 +113,7 @@ def _placeholder(model: type[BaseModel], path: tuple[str | int, ...], text: str)
     remedy = str(extra.get("how", "")) if isinstance(extra, dict) else ""
     if not remedy:
         remedy = f"Put in your own value: {field.description if field and field.description else text.strip('<> ')}"
-    return _error(
+    return refusal(
         "placeholder",
         f"{_dotted(path)} still has the example's placeholder",
         value=text,
@@ -174,12 +176,12 @@ def _owner_fields(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[st
     return sorted({name for candidate in candidates for name in candidate.model_fields})
 
 
-def _tags(model: type[BaseModel]) -> tuple[object, ...]:
-    """Values of the model's literal fields; one of them is what chooses it in a union."""
+def _tags(model: type[BaseModel], discriminator: str | None = None) -> tuple[object, ...]:
+    """Values that choose the model in a union; of any of its literal fields where the discriminator is not known."""
     return tuple(
         value
-        for field in model.model_fields.values()
-        if get_origin(field.annotation) is Literal
+        for name, field in model.model_fields.items()
+        if get_origin(field.annotation) is Literal and discriminator in (None, name)
         for value in get_args(field.annotation)
     )
 
@@ -208,30 +210,30 @@ def _finding(model: type[BaseModel], detail: ErrorDetails, values: object) -> Fi
     description = (field.description or "") if field else ""
     if kind == "problem":
         prefix = f"{name}: " if path else ""
-        return _error("value", prefix + context["what"], why=context["why"], remedy=context["remedy"])
+        return refusal("value", prefix + context["what"], why=context["why"], remedy=context["remedy"])
     if kind == "missing":
-        return _error("missing", f"{name} is missing", why="it has no default", remedy=_set(field, name, description))
+        return refusal("missing", f"{name} is missing", why="it has no default", remedy=_set(field, name, description))
     if kind == "extra_forbidden":
         known = _owner_fields(model, loc)
-        return _error("unknown-key", f"{name} is not a setting", remedy=_suggestion(str(path[-1]), known))
+        return refusal("unknown-key", f"{name} is not a setting", remedy=suggestion(str(path[-1]), known))
     if kind in WANTED:
-        return _error(
+        return refusal(
             "type",
             f"{name} is of the wrong type",
             value=given,
             remedy=f"Give {WANTED[kind]}: {description}".rstrip(": "),
         )
     if kind == "literal_error":
-        return _error(
+        return refusal(
             "choice", f"{name} is not one of the choices", value=given, remedy=f"Use one of {context['expected']}"
         )
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         tag = str(context["discriminator"]).strip("'")
-        kinds = [str(tag) for member in _models(field.annotation) for tag in _tags(member)] if field else []
+        kinds = [str(kind) for member in _models(field.annotation) for kind in _tags(member, tag)] if field else []
         remedy = f"Use one of {', '.join(kinds)}"
-        return _error("choice", f"{name}.{tag} must say which kind it is", value=context.get("tag", ""), remedy=remedy)
+        return refusal("choice", f"{name}.{tag} must say which kind it is", value=context.get("tag", ""), remedy=remedy)
     if kind == "string_pattern_mismatch" and context.get("pattern") == FULL_COMMIT:
-        return _error(
+        return refusal(
             "revision",
             f"{name} is not a full commit",
             value=given,
@@ -239,7 +241,7 @@ def _finding(model: type[BaseModel], detail: ErrorDetails, values: object) -> Fi
             remedy="Give the 40 hex digits of the commit; the hub's page of the repository shows them under History",
         )
     message = detail["msg"]
-    return _error(
+    return refusal(
         "value", f"{name} can't be used", value=given, why=message[:1].lower() + message[1:], remedy=description
     )
 
@@ -264,13 +266,13 @@ def read_stack_file(path: Path) -> dict[str, object]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise ConfigurationError(
-            [_error("yaml", f"{path.name} is not YAML", why=reason, remedy="Mend the line that the message names")]
+            [refusal("yaml", f"{path.name} is not YAML", why=reason, remedy="Mend the line that the message names")]
         ) from None
     config = content.get("config", {}) if isinstance(content, dict) else None
     if not isinstance(config, dict):
         raise ConfigurationError(
             [
-                _error(
+                refusal(
                     "yaml", f"{path.name} has no map `config`", remedy=f"Start it with `config:` and keys {NAMESPACE}:…"
                 )
             ]
@@ -283,8 +285,8 @@ def _missing_stack(path: Path, error: Exception) -> Finding:
     stacks = sorted(p.name.split(".", 1)[1].removesuffix(".yaml") for p in path.parent.glob("Pulumi.*.yaml"))
     name = path.name.removeprefix("Pulumi.").removesuffix(".yaml")
     if not isinstance(error, FileNotFoundError):
-        return _error(
+        return refusal(
             "stack-file", f"{path.name} can't be read", why=str(error), remedy="Save it as UTF-8 text that you may read"
         )
-    remedy = _suggestion(name, stacks) if stacks else "Copy one of the example configs"
-    return _error("stack-file", f"there is no {path.name}", remedy=remedy)
+    remedy = suggestion(name, stacks) if stacks else "Copy one of the example configs"
+    return refusal("stack-file", f"there is no {path.name}", remedy=remedy)
