@@ -15,6 +15,11 @@ _PLACES = {
         "llm",
         "config/crd/bases",
     ),
+    artifacts.NVIDIA_DRA_DRIVER_CHART.directory: (
+        "sigs.k8s.io/dra-driver-nvidia-gpu",
+        "dra-driver",
+        "deployments/helm/dra-driver-nvidia-gpu",
+    ),
     artifacts.GATEWAY_API_CRDS.directory: ("sigs.k8s.io/gateway-api", "crds", "config/crd/standard"),
 }
 """Directory in the bundle → module, module under sandbox/tools that pins it, directory in it."""
