@@ -11,6 +11,8 @@ import sysconfig
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import certifi
+
 from sandbox.images.oci import Image, tree
 from sandbox.toolchain import ToolchainError, cache_directory, tool
 
@@ -85,7 +87,7 @@ def _python(site: Path, *, entrypoint: tuple[str, ...]) -> Image:
     files |= dict(tree(Path(sysconfig.get_path("stdlib")), at=f"/usr/local/lib/{version}", leave_out=_LEFT_OUT))
     files |= dict(tree(site, at=f"/usr/local/lib/{version}/site-packages", leave_out=("__pycache__", "tests")))
     # The published image has Debian's certificates; these are the same authorities, from certifi.
-    files["/etc/ssl/certs/ca-certificates.crt"] = site / "certifi" / "cacert.pem"
+    files["/etc/ssl/certs/ca-certificates.crt"] = Path(certifi.where())
     shared = [file for path, file in files.items() if path.endswith(".so") or ".so." in path]
     return Image(
         files=files | libraries([interpreter, *shared]),
