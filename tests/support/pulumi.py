@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections import Counter
@@ -135,10 +136,13 @@ class Stack:
         if backend.exists():
             return
         backend.mkdir(parents=True)
-        config = ["--config-file", str(self.config_file)] if self.config_file.exists() else []
-        command = [str(built_engine().pulumi), "stack", "init", self.name, "--non-interactive", *config]
+        # `stack init` writes into the config of the project where it runs, and takes no other file's name.
+        elsewhere = self.directory / "project"
+        elsewhere.mkdir()
+        shutil.copy(self.project / "Pulumi.yaml", elsewhere)
+        command = [str(built_engine().pulumi), "stack", "init", self.name, "--non-interactive"]
         done = subprocess.run(
-            command, cwd=self.project, env=self._environment(), capture_output=True, text=True, check=False
+            command, cwd=elsewhere, env=self._environment(), capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
 
@@ -148,6 +152,8 @@ class Stack:
             **built_engine().environment,
             "PULUMI_BACKEND_URL": f"file://{self.directory / 'backend'}",
             "PULUMI_CONFIG_PASSPHRASE": "",
+            # Without it the CLI does not know --event-log.
+            "PULUMI_DEBUG_COMMANDS": "true",
             "PULUMI_ERROR_OUTPUT_STRING": "true",
             **self.environment,
         }
