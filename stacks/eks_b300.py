@@ -246,7 +246,13 @@ def _shared(
             "cache", args=args_for.elastic_file_system(net=ground.network, nodes=nodes), opts=ground.opts
         )
         volume = args_for.elastic_volume(elastic, planned)
-        needed = elastic.mounted
+        account = k8s.core.v1.ServiceAccount(
+            args_for.HYDRATION,
+            metadata={"name": args_for.HYDRATION, "namespace": args_for.SERVING},
+            automount_service_account_token=False,
+            opts=inside.goes_with_cluster,
+        )
+        needed = [*elastic.mounted, account]
     claimed = StaticVolume("weights-volume", args=volume, opts=_after(inside.goes_with_cluster, *needed))
     filled = VolumeJob(
         "weights-volume",

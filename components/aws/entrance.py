@@ -117,4 +117,5 @@ class Entrance(pulumi.ComponentResource):
                 to_port=args.node_port,
                 opts=child,
             )
-        return group.id
+        made: pulumi.Output[str] = group.id
+        return made

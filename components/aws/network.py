@@ -95,7 +95,8 @@ class Network(pulumi.ComponentResource):
         aws.ec2.RouteTableAssociation(
             f"{self._name}-public-{zone.zone}", subnet_id=subnet.id, route_table_id=routes.id, opts=self._child
         )
-        return subnet.id
+        made: pulumi.Output[str] = subnet.id
+        return made
 
     def _private(
         self, zone: ZoneSubnets, *, args: NetworkArgs, gateway: aws.ec2.InternetGateway

@@ -138,7 +138,7 @@ class Sglang(pulumi.ComponentResource):
             },
             opts=child,
         )
-        wait = {} if args.nodes_exist else {"annotations": {"pulumi.com/skipAwait": "true"}}
+        wait: dict[str, Any] = {} if args.nodes_exist else {"annotations": {"pulumi.com/skipAwait": "true"}}
         self.deployment = k8s.apps.v1.Deployment(
             name,
             metadata={"name": name, "namespace": args.namespace, "labels": labels, **wait},
@@ -184,8 +184,9 @@ def pod_spec(args: SglangArgs, *, claim: str) -> dict[str, Any]:
     """The engine's pod: one container that owns every GPU of its node."""
     work = args.workload
     variables = {"HF_HUB_CACHE": args.weights.cache, **CACHE_VARIABLES, **work.env}
-    limits = {"memory": f"{work.memory_gib}Gi", "ephemeral-storage": f"{work.ephemeral_gib}Gi"}
+    limits: dict[str, str] = {"memory": f"{work.memory_gib}Gi", "ephemeral-storage": f"{work.ephemeral_gib}Gi"}
     claimed = bool(work.claim.selector)
+    devices: dict[str, Any] = {"claims": [{"name": "gpus"}]} if claimed else {}
     if not claimed:
         limits["nvidia.com/gpu"] = str(work.claim.count)
     container = {
@@ -197,7 +198,7 @@ def pod_spec(args: SglangArgs, *, claim: str) -> dict[str, Any]:
         "env": [{"name": key, "value": value} for key, value in variables.items()],
         "ports": [{"name": "http", "containerPort": work.port}],
         "resources": {
-            **({"claims": [{"name": "gpus"}]} if claimed else {}),
+            **devices,
             "requests": {"cpu": f"{work.cpu_millicores}m", **limits},
             "limits": limits,
         },
