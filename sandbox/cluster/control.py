@@ -157,6 +157,7 @@ def _launch(layout: Layout) -> None:
             {
                 "host_name": "sandbox",
                 "node_address": layout.node_address,
+                "service_network": layout.service_network,
                 "cgroup": layout.cgroup,
                 "logs": str(layout.logs),
                 "status_file": str(layout.status_file),

@@ -152,6 +152,8 @@ def ready_namespaces(spec: dict[str, Any]) -> None:
     command("ip", "link", "set", "lo", "up")
     command("ip", "address", "add", f"{spec['node_address']}/30", "dev", "eth0")
     command("ip", "link", "set", "eth0", "up")
+    # There is no way out, so no default route; the API server's own calls to Services (webhooks) need some route to be rewritten on.
+    command("ip", "route", "add", spec["service_network"], "dev", "lo", "src", spec["node_address"])
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
     for controller in control_group_roots():
         (controller / spec["cgroup"]).mkdir(exist_ok=True)
