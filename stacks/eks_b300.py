@@ -45,8 +45,8 @@ from components.weights.static_volume import StaticVolume
 from components.weights.volume_job import VolumeJob
 from planning.plan import Plan, plan
 from planning.settings.eks import EksB300, FsxWeights, NoProof, NvmeWeights, PrometheusMonitoring
-from stacks import eks_b300_args as args_for
-from stacks.eks_b300_flows import flows
+from stacks.eks import hardware, monitoring, names, serving, weights
+from stacks.eks.flows import flows
 
 CSI_ADDONS = {"nvme": (), "fsx": ("aws-fsx-csi-driver",), "efs": ("aws-efs-csi-driver",)}
 """Add-ons that a way of holding the weights needs, beside those of every cluster."""
@@ -61,9 +61,9 @@ def build(settings: EksB300) -> Mapping[str, Any]:
 
     ground = _ground(settings, provider)
     inside = _inside(settings, planned, ground)
-    weights = _staged(settings, planned, ground, inside)
-    pool = _accelerators(settings, planned, ground, after=[inside.gpus, *weights.ready])
-    engine = _engine(settings, planned, inside, weights, pool)
+    staged = _staged(settings, planned, ground, inside)
+    pool = _accelerators(settings, planned, ground, after=[inside.gpus, *staged.ready])
+    engine = _engine(settings, planned, inside, staged, pool)
     front = _front(settings, planned, ground, inside)
     proof = _proof(settings, planned, inside, engine, front)
     _monitoring(settings, planned, ground, inside)
@@ -72,8 +72,8 @@ def build(settings: EksB300) -> Mapping[str, Any]:
         "endpoint": front.endpoint,
         "model": planned.model,
         "proof": proof,
-        "bucket": weights.bucket.bucket,
-        "block": args_for.calendar(planned),
+        "bucket": staged.bucket.bucket,
+        "block": names.calendar(planned),
     }
 
 
@@ -94,24 +94,24 @@ class Ground:
 
 def _ground(settings: EksB300, provider: aws.Provider) -> Ground:
     opts = pulumi.ResourceOptions(provider=provider)
-    network = Network("network", args=args_for.network(settings), opts=opts)
+    network = Network("network", args=hardware.network(settings), opts=opts)
     account = aws.get_caller_identity_output(opts=pulumi.InvokeOutputOptions(provider=provider)).account_id
     control_plane = Cluster if settings.cluster.control_plane == "aws" else PulumiEksCluster
-    cluster = control_plane("cluster", args=args_for.cluster(settings, net=network, account=account), opts=opts)
+    cluster = control_plane("cluster", args=hardware.cluster(settings, net=network, account=account), opts=opts)
     first = Addons(
         "node-addons",
-        args=args_for.addons(settings, cluster_name=cluster.cluster_name, names=BEFORE_NODES),
+        args=hardware.addons(settings, cluster_name=cluster.cluster_name, names=BEFORE_NODES),
         opts=opts,
     )
-    role = NodeRole("node", partition=args_for.partition(settings), opts=opts)
+    role = NodeRole("node", partition=hardware.partition(settings), opts=opts)
     system = SystemNodes(
         "system",
-        args=args_for.system_nodes(settings, net=network, cluster_name=cluster.cluster_name, role=role),
+        args=hardware.system_nodes(settings, net=network, cluster_name=cluster.cluster_name, role=role),
         opts=_after(opts, *first.addons.values()),
     )
     rest = Addons(
         "addons",
-        args=args_for.addons(
+        args=hardware.addons(
             settings,
             cluster_name=cluster.cluster_name,
             names=(*AFTER_NODES, *CSI_ADDONS[settings.weights.store]),
@@ -153,13 +153,14 @@ def _inside(settings: EksB300, planned: Plan, ground: Ground) -> Inside:
     )
     gone = ground.cluster.eks if isinstance(ground.cluster, Cluster) else None
     going = pulumi.ResourceOptions(provider=kubernetes, deleted_with=gone)
-    spaces = [Namespace(args.name, args=args, opts=going) for args in args_for.NAMESPACES]
+    spaces = [Namespace(args.name, args=args, opts=going) for args in names.NAMESPACES]
     restricted = [resource for space in spaces for resource in space.ready]
-    gpus = GpuSoftware("gpus", args=args_for.gpu_software(settings), opts=going)
-    names = tuple(args.name for args in args_for.NAMESPACES)
+    gpus = GpuSoftware("gpus", args=serving.gpu_software(settings), opts=going)
     allowed = NetworkPolicies(
         "flows",
-        args=NetworkPoliciesArgs(flows=flows(settings, planned), namespaces=names),
+        args=NetworkPoliciesArgs(
+            flows=flows(settings, planned), namespaces=tuple(args.name for args in names.NAMESPACES)
+        ),
         opts=_after(going, *restricted, gpus.namespace_made),
     )
     kinds = Crds(
@@ -200,16 +201,16 @@ def _staged(settings: EksB300, planned: Plan, ground: Ground, inside: Inside) ->
     writer, reader = (
         PodRole(
             name,
-            args=args_for.pod_role(
+            args=hardware.pod_role(
                 settings, account=name, cluster_name=ground.cluster.cluster_name, policy=bucket.arn.apply(policy)
             ),
             opts=ground.opts,
         )
-        for name, policy in ((args_for.STAGING, write_bucket), (args_for.HYDRATION, read_bucket))
+        for name, policy in ((names.STAGING, write_bucket), (names.HYDRATION, read_bucket))
     )
     staging = StagingJob(
-        args_for.STAGING,
-        args=args_for.staging(settings, planned, bucket=bucket.bucket),
+        names.STAGING,
+        args=weights.staging(settings, planned, bucket=bucket.bucket),
         opts=_after(inside.goes_with_cluster, bucket.ready, *writer.ready, *ground.ready),
     )
     store, ready = _shared(settings, planned, ground, inside, bucket, staging, reader)
@@ -234,21 +235,21 @@ def _shared(
     if isinstance(settings.weights, FsxWeights):
         lustre = Lustre(
             "lustre",
-            args=args_for.lustre(
+            args=hardware.lustre(
                 settings, settings.weights, planned, net=ground.network, nodes=nodes, bucket=bucket.bucket
             ),
             opts=_after(ground.opts, staging.checked),
         )
-        volume = args_for.lustre_volume(settings.weights, lustre)
+        volume = weights.lustre_volume(settings.weights, lustre)
         needed: list[pulumi.Resource] = [lustre.linked]
     else:
         elastic = ElasticFileSystem(
-            "cache", args=args_for.elastic_file_system(net=ground.network, nodes=nodes), opts=ground.opts
+            "cache", args=hardware.elastic_file_system(net=ground.network, nodes=nodes), opts=ground.opts
         )
-        volume = args_for.elastic_volume(elastic, planned)
+        volume = weights.elastic_volume(elastic, planned)
         account = k8s.core.v1.ServiceAccount(
-            args_for.HYDRATION,
-            metadata={"name": args_for.HYDRATION, "namespace": args_for.SERVING},
+            names.HYDRATION,
+            metadata={"name": names.HYDRATION, "namespace": names.SERVING},
             automount_service_account_token=False,
             opts=inside.goes_with_cluster,
         )
@@ -256,10 +257,10 @@ def _shared(
     claimed = StaticVolume("weights-volume", args=volume, opts=_after(inside.goes_with_cluster, *needed))
     filled = VolumeJob(
         "weights-volume",
-        args=args_for.volume_job(settings, planned, url=staging.verified),
+        args=weights.volume_job(settings, planned, url=staging.verified),
         opts=_after(inside.goes_with_cluster, claimed.claim, *needed, *reader.ready),
     )
-    return SharedVolume(claim=args_for.CLAIM), [filled.done]
+    return SharedVolume(claim=names.CLAIM), [filled.done]
 
 
 # Accelerators
@@ -269,7 +270,7 @@ def _accelerators(settings: EksB300, planned: Plan, ground: Ground, *, after: li
     cluster = ground.cluster
     return AcceleratorPool(
         "accelerators",
-        args=args_for.accelerators(
+        args=hardware.accelerators(
             settings,
             planned,
             net=ground.network,
@@ -284,18 +285,18 @@ def _accelerators(settings: EksB300, planned: Plan, ground: Ground, *, after: li
 # Engines
 
 
-def _engine(settings: EksB300, planned: Plan, inside: Inside, weights: StagedWeights, pool: AcceleratorPool) -> Sglang:
-    needed: list[pulumi.Resource] = [pool.node_group, inside.gpus.allocator, *weights.ready]
-    if isinstance(weights.store, NodeDisk):
+def _engine(settings: EksB300, planned: Plan, inside: Inside, staged: StagedWeights, pool: AcceleratorPool) -> Sglang:
+    needed: list[pulumi.Resource] = [pool.node_group, inside.gpus.allocator, *staged.ready]
+    if isinstance(staged.store, NodeDisk):
         copy = NodeCopy(
-            args_for.HYDRATION,
-            args=args_for.node_copy(settings, planned, url=weights.url),
-            opts=_after(inside.goes_with_cluster, pool.node_group, *weights.readers.ready),
+            names.HYDRATION,
+            args=weights.node_copy(settings, planned, url=staged.url),
+            opts=_after(inside.goes_with_cluster, pool.node_group, *staged.readers.ready),
         )
         needed.append(copy.copied)
     return Sglang(
         planned.engine.role,
-        args=args_for.engine(settings, planned, store=weights.store),
+        args=serving.engine(settings, planned, store=staged.store),
         opts=_after(inside.goes_with_cluster, *needed),
     )
 
@@ -315,17 +316,17 @@ class Front:
 def _front(settings: EksB300, planned: Plan, ground: Ground, inside: Inside) -> Front:
     router = Router(
         "router",
-        args=args_for.router(settings, planned),
+        args=serving.router(settings, planned),
         opts=_after(inside.goes_with_cluster, *ground.ready, *inside.kinds),
     )
     gateway = Gateway(
         "gateway",
-        args=args_for.gateway(settings, upstream="router"),
+        args=serving.gateway(settings, upstream="router"),
         opts=_after(inside.goes_with_cluster, *router.ready),
     )
     entrance = Entrance(
         "entrance",
-        args=args_for.entrance(
+        args=hardware.entrance(
             settings,
             net=ground.network,
             nodes=ground.cluster.security_group_id,
@@ -343,18 +344,18 @@ def _proof(settings: EksB300, planned: Plan, inside: Inside, engine: Sglang, fro
     """The smoke check's result for the outputs: passed (else `up` has failed by now), or not run and why."""
     if isinstance(settings.proof, NoProof):
         return {"result": "not run", "why": settings.proof.reason}
-    if not args_for.has_started(planned):
-        _, schedule = args_for.known_block(planned)
+    if not names.has_started(planned):
+        _, schedule = names.known_block(planned)
         return {
             "result": "not run",
             "why": f"the block starts at {schedule.start:%Y-%m-%d %H:%M} UTC; run `up` again then",
         }
     smoke = CheckJob(
         "smoke",
-        args=args_for.smoke(settings, planned, base_url=front.router, engines=engine.service),
+        args=serving.smoke(settings, planned, base_url=front.router, engines=engine.service),
         opts=_after(inside.goes_with_cluster, engine.deployment, *front.ready),
     )
-    return {"result": smoke.job.id.apply(lambda _: "passed"), "checks": list(args_for.SMOKE_CHECKS)}
+    return {"result": smoke.job.id.apply(lambda _: "passed"), "checks": list(names.SMOKE_CHECKS)}
 
 
 # Monitoring
@@ -365,13 +366,13 @@ def _monitoring(settings: EksB300, planned: Plan, ground: Ground, inside: Inside
     if isinstance(wanted, PrometheusMonitoring):
         Prometheus(
             "prometheus",
-            args=args_for.prometheus(settings, wanted, planned),
+            args=monitoring.prometheus(settings, wanted, planned),
             opts=_after(inside.lasting, inside.gpus.namespace_made),
         )
     else:
         ManagedPrometheus(
             "prometheus",
-            args=args_for.managed_prometheus(
+            args=monitoring.managed_prometheus(
                 settings,
                 wanted,
                 planned,
@@ -383,7 +384,7 @@ def _monitoring(settings: EksB300, planned: Plan, ground: Ground, inside: Inside
         )
     Dashboards(
         "dashboards",
-        namespace=args_for.MONITORING,
-        dashboards={"sglang": sglang_dashboard(job=args_for.ENGINE_JOB)},
+        namespace=names.MONITORING,
+        dashboards={"sglang": sglang_dashboard(job=names.ENGINE_JOB)},
         opts=inside.goes_with_cluster,
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from components.platform.gpu import DCGM_LABELS, DCGM_PORT
+from components.platform.gpu import NAMESPACE as GPU_NAMESPACE
 from components.serving.envoy_picker_config import PICKER_METRICS_PORT
 from components.serving.gateway import LABELS as GATEWAY_LABELS
 from components.serving.gateway_config import LISTEN_PORT, STATUS_PORT
 from planning.flows import API_SERVER_PORTS, Anywhere, ApiServer, Flow, Pods
 from planning.plan import Plan
 from planning.settings.eks import EksB300, Jwt, PrometheusMonitoring
-from stacks import eks_b300_args as names
+from stacks.eks import names
+from stacks.eks.weights import copy_namespace
 
 HTTPS_PORT = 443
 POD_IDENTITY_PORT = 80
@@ -23,7 +26,7 @@ def flows(settings: EksB300, planned: Plan) -> tuple[Flow, ...]:
     gateway = Pods(namespace=names.SERVING, labels=dict(GATEWAY_LABELS))
     smoke = Pods(namespace=names.SERVING, labels=dict(names.SMOKE_LABELS))
     staging = Pods(namespace=names.WEIGHTS, labels=dict(names.STAGING_LABELS))
-    copying = Pods(namespace=names.copy_namespace(settings), labels=dict(names.HYDRATION_LABELS))
+    copying = Pods(namespace=copy_namespace(settings), labels=dict(names.HYDRATION_LABELS))
     outside = (HTTPS_PORT, POD_IDENTITY_PORT)
     table = [
         Flow(
@@ -70,8 +73,8 @@ def flows(settings: EksB300, planned: Plan) -> tuple[Flow, ...]:
             Flow(
                 name="scrape-gpus",
                 source=prometheus,
-                target=Pods(namespace=names.GPU_NAMESPACE, labels=dict(names.DCGM_LABELS)),
-                ports=(names.DCGM_PORT,),
+                target=Pods(namespace=GPU_NAMESPACE, labels=dict(DCGM_LABELS)),
+                ports=(DCGM_PORT,),
                 why="metrics",
             ),
             Flow(

@@ -1,0 +1,1 @@
+"""The parts of the EKS environment's story that are plain values."""
