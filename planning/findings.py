@@ -29,7 +29,7 @@ class Finding(BaseModel):
     source: str = ""
 
     def line(self) -> str:
-        """The finding as one line: what (value): why. Remedy. [rule]"""
+        """The finding as one line, whatever was typed into the value: what (value): why. Remedy. [rule]"""
         text = self.what
         if self.value:
             text += f" ({self.value})"
@@ -38,7 +38,8 @@ class Finding(BaseModel):
         text = _sentence(text)
         if self.remedy:
             text += f" {_sentence(self.remedy)}"
-        return f"{self.severity}: {text} [{self.rule}]"
+        plain = "".join(letter if letter.isprintable() else " " for letter in text)
+        return f"{self.severity}: {' '.join(plain.split())} [{self.rule}]"
 
 
 def _sentence(text: str) -> str:

@@ -21,7 +21,7 @@ RULES = Rules("engines sheet §0, §11, §13.6")
 DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 SECRET_FLAGS = ("api-key", "admin-api-key", "hf-token")
 SECRET_NAMES = re.compile(r"(^|_)(TOKEN|API_KEY|SECRET|PASSWORD|ACCESS_KEY)(_|$)")
-NUMBERS = re.compile(r"-(size|port|nnodes|requests|seqs|tokens|length|fraction|ratio|utilization|timeout|path)$")
+NUMBERS = re.compile(r"-(size|port|nnodes|requests|seqs|tokens|length|fraction|ratio|utilization|timeout|path|static)$")
 MODEL_BUILDS = re.compile(r"k(imi-?k)?-?31")
 """In the tags of builds that know the model."""
 
