@@ -91,7 +91,8 @@ class EndpointPicker:
             "imagePullPolicy": "IfNotPresent",
             "command": ["envoy"],
             "args": [
-                f"--config-path={CONFIG_MOUNT}/{ENVOY_FILE}",
+                "--config-path",
+                f"{CONFIG_MOUNT}/{ENVOY_FILE}",
                 "--log-level=warning",
                 "--disable-hot-restart",
                 "--concurrency=2",
