@@ -9,8 +9,9 @@ import pulumi
 from pulumi.runtime.config import get_config_env
 
 from planning.findings import ConfigurationError
-from planning.settings import decode, load
+from planning.settings import decode, load, planned_only
 from planning.settings.dev import Dev
+from planning.settings.eks import EksB300
 
 
 def build() -> Mapping[str, Any]:
@@ -20,9 +21,11 @@ def build() -> Mapping[str, Any]:
         from stacks import dev
 
         return dev.build(settings)
-    from stacks import eks_b300
+    if isinstance(settings, EksB300):
+        from stacks import eks_b300
 
-    return eks_b300.build(settings)
+        return eks_b300.build(settings)
+    raise ConfigurationError([planned_only(settings.target)])
 
 
 try:

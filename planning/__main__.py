@@ -36,6 +36,7 @@ def _arguments() -> argparse.ArgumentParser:
         help="plan as if it were this moment, for example 2026-12-10T08:00:00Z (default: the clock)",
     )
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of every setting and end")
+    parser.add_argument("--rules", action="store_true", help="print every rule with its reason and source and end")
     return parser
 
 
@@ -47,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from planning.settings import schema
 
         print(json.dumps(schema(), indent=2))
+        return 0
+    if options.rules:
+        print(_rules(), end="")
         return 0
     if not options.stack:
         parser.error("--stack NAME is missing; stacks are the files Pulumi.NAME.yaml")
@@ -68,6 +72,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(markdown(planned) if options.format == "markdown" else text(planned, colour=sys.stdout.isatty()), end="")
     return EXIT_REFUSED if getattr(planned, "errors", ()) else 0
+
+
+def _rules() -> str:
+    """Every rule as a row of Markdown."""
+    from planning.report.markdown import table
+    from planning.rules import RULES
+
+    return table(
+        ("rule", "severity", "why", "remedy", "source"),
+        [(rule.id, str(rule.severity), rule.why, rule.remedy, rule.source) for rule in RULES],
+    )
 
 
 def _planned(path: Path, now: datetime) -> Plan | DevPlan:

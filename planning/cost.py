@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from catalog.prices import LOOK_HERE, PRICES, price
 from planning.parts import Part, Range
 
 HOURS_A_MONTH = 730
@@ -34,6 +33,8 @@ class Cost(Part):
 
 def line(group: str, *, item: str, region: str, count: float, unit: str = "", look: str, note: str = "") -> CostLine:
     """A group of `count` equal items."""
+    from catalog.prices import price  # here and below: a stack that only loads its settings needs no price list
+
     row = price(item, region)
     quantity = f"{count:g} × {item}" if not unit else f"{count:g} {unit}"
     if row is None:
@@ -51,6 +52,8 @@ def line(group: str, *, item: str, region: str, count: float, unit: str = "", lo
 
 def elsewhere(item: str, region: str) -> str:
     """What is known about a price: here, or in another region as a hint."""
+    from catalog.prices import PRICES, price
+
     here = price(item, region)
     if here:
         return f"${here.usd:,.2f} a {here.unit} in {region}"
@@ -60,6 +63,8 @@ def elsewhere(item: str, region: str) -> str:
 
 def unknown(group: str, quantity: str, *, look: str, note: str = "") -> CostLine:
     """A group whose price no source gives."""
+    from catalog.prices import LOOK_HERE
+
     return CostLine(
         group=group, quantity=quantity, hourly_usd=None, monthly_usd=None, look_here=LOOK_HERE[look], note=note
     )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from catalog.durations import Duration
-from catalog.source import Source
-from catalog.storage import Rate
 from planning.parts import Part, Range, seconds_to_read
+
+if TYPE_CHECKING:
+    from catalog.durations import Duration
+    from catalog.source import Source
+    from catalog.storage import Rate
 
 PROBE_PERIOD_SECONDS = 10
 ROUNDING_SECONDS = 600
@@ -73,7 +76,7 @@ def step(
     name: str, spent: Duration | Range, *, after: Sequence[str], billed: str, source: Source | None = None
 ) -> Step:
     """A step out of a row of the catalogue, or of a computed range and its source."""
-    if isinstance(spent, Duration):
+    if not isinstance(spent, Range):
         source = spent.source
         spent = Range(low=spent.fast, high=spent.slow)
     return Step(

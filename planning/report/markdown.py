@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from planning.report.sections import STARTUP_TITLE, Section
@@ -21,12 +21,16 @@ def document(sections: Sequence[Section], steps: tuple[Step, ...]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [_row(columns), _row(tuple("---" for _ in columns)), *(_row(row) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
 def _section(section: Section) -> str:
     lines = [f"## {section.title}", ""]
     if section.columns:
-        lines += [_row(section.columns), _row(tuple("---" for _ in section.columns))]
-        lines += [_row(row) for row in section.rows]
-        lines.append("")
+        lines.append(table(section.columns, section.rows))
     lines += [f"- {note}" for note in section.notes]
     return "\n".join(lines).rstrip()
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from planning.findings import ConfigurationError
+from planning.findings import ConfigurationError, Finding
 from planning.settings.base import Stack
 from planning.settings.loading import NAMESPACE, load_model, read_stack_file, refusal, suggestion
 
@@ -30,7 +30,7 @@ TARGETS: Mapping[str, tuple[str, str]] = {
 }
 """Value of `target` → where the model of its settings is: a stack imports its own target's only."""
 
-__all__ = ["TARGETS", "AnySettings", "decode", "load", "load_stack_file", "model_of", "schema"]
+__all__ = ["TARGETS", "AnySettings", "decode", "load", "load_stack_file", "model_of", "planned_only", "schema"]
 
 
 def model_of(target: str) -> type[Stack]:
@@ -57,6 +57,17 @@ def load(values: Mapping[str, object]) -> AnySettings:
         near = suggestion(str(target), list(TARGETS))
         raise ConfigurationError([refusal("target", "target names no environment", value=target, remedy=near)])
     return cast("AnySettings", load_model(model_of(target), values))
+
+
+def planned_only(target: str) -> Finding:
+    """What `pulumi up` says about an environment that can be planned and not yet made."""
+    return refusal(
+        "planned-only",
+        "this environment can be planned, not yet made",
+        value=target,
+        why="its components are not built yet",
+        remedy="Read the plan: `python -m planning --stack STACK`",
+    )
 
 
 def load_stack_file(path: str | Path) -> AnySettings:

@@ -174,7 +174,7 @@ class GkeTpu7x(Gke):
     target: Literal["gke-tpu7x"]
     capacity: TpuReservation
     image: str = Field(description="SGLang's K3.1 build for TPU, with its digest.", json_schema_extra=IMAGE_HOW)
-    replicas: int = Field(2, ge=1, le=32, description="Slices of 2x2x4; each is one engine and one node pool.")
+    replicas: int = Field(2, ge=1, le=512, description="Slices of 2x2x4; each is one engine and one node pool.")
     engine: Engine = Field(
         default_factory=lambda: Engine.model_validate({}), description="What differs from the recipe."
     )

@@ -14,6 +14,7 @@ import yaml
 from planning.__main__ import main
 from planning.plan import Plan, plan
 from planning.report import markdown, text
+from planning.rules import RULES
 from planning.settings import load
 from tests.support.configs import FILLED, NOW, ROOT, values
 
@@ -139,3 +140,10 @@ def test_planning_imports_no_pulumi_and_no_cloud_sdk():
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "[]"
+
+
+def test_the_rules_are_listed_with_reason_and_source(capsys: pytest.CaptureFixture[str]):
+    assert main(["--rules"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(RULES) + 2
+    assert {line.count(" | ") for line in lines} == {4}
