@@ -91,11 +91,11 @@ class EndpointPicker:
             "imagePullPolicy": "IfNotPresent",
             "command": ["envoy"],
             "args": [
-                "--config-path",
-                f"{CONFIG_MOUNT}/{ENVOY_FILE}",
-                "--log-level=warning",
+                # Envoy's parser knows no --name=value.
+                *("--config-path", f"{CONFIG_MOUNT}/{ENVOY_FILE}"),
+                *("--log-level", "warning"),
+                *("--concurrency", "2"),
                 "--disable-hot-restart",
-                "--concurrency=2",
             ],
             "ports": [{"name": "http", "containerPort": port}, {"name": "status", "containerPort": STATUS_PORT}],
             "readinessProbe": {**status, "periodSeconds": 2},
