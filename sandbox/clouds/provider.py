@@ -62,7 +62,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def CheckConfig(self, request: Any, context: Any) -> Any:
         settings, _ = decode(request.news)
-        known = {name: _parsed(value) for name, value in settings.items() if name not in {"version", "pluginDownloadURL"}}
+        known = {
+            name: _parsed(value) for name, value in settings.items() if name not in {"version", "pluginDownloadURL"}
+        }
         return provider_pb2.CheckResponse(
             inputs=request.news, failures=_failures(sdk.problems(known, sdk.provider(self._cloud.package)))
         )
@@ -114,7 +116,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             table = self._table(token)
             inputs, secrets = decode(request.properties)
             if request.preview:
-                return provider_pb2.CreateResponse(id="", properties=encode(self._foreseen(table, inputs), secrets=secrets))
+                return provider_pb2.CreateResponse(
+                    id="", properties=encode(self._foreseen(table, inputs), secrets=secrets)
+                )
             self._refuse("create")
             try:
                 made = table.create(plain(inputs))
@@ -287,7 +291,7 @@ def _type_and_name(urn: str) -> tuple[str, str]:
 
 def _parsed(value: Any) -> Any:
     """Settings that are no strings come as JSON text."""
-    if isinstance(value, str) and re.match(r'[\[{]|true$|false$|-?\d+$', value):
+    if isinstance(value, str) and re.match(r"[\[{]|true$|false$|-?\d+$", value):
         return json.loads(value)
     return value
 
@@ -296,10 +300,7 @@ def _named(rule: Autoname, name: str, *, news: Values, old: Values, seed: bytes)
     """The inputs with a generated name, the old one if that was generated too."""
     if rule.property in news:
         return {**news, GENERATED: []}
-    if rule.prefix_property and rule.prefix_property in news:
-        base = str(news[rule.prefix_property])
-    else:
-        base = f"{name}-"
+    base = str(news.get(rule.prefix_property or "", f"{name}-"))
     base = base.lower() if rule.lower else base
     kept = old.get(rule.property)
     if not (isinstance(kept, str) and kept.startswith(base) and rule.property in old.get(GENERATED, [])):
@@ -331,5 +332,3 @@ def _diff(found: list[Change], extra: Any, *, delete_first: bool) -> Any:
         hasDetailedDiff=True,
         deleteBeforeReplace=bool(replaces) and delete_first,
     )
-
-

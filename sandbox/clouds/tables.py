@@ -100,6 +100,7 @@ class Cloud(ABC):
     def tables(self) -> Mapping[str, Table]:
         """By type token."""
 
+    @abstractmethod
     def attach(self) -> None:
         """An engine has come: settings of an earlier one no longer hold."""
 

@@ -8,13 +8,13 @@ when they don't, it refuses to start. A call is on disk before its answer leaves
 from __future__ import annotations
 
 import base64
+import copy
 import datetime as dt
 import json
 import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ attempts over minutes; nothing here gets better by waiting."""
 
 READS = ("Describe", "Get", "List", "Head", "Simulate", "Search")
 REFUSALS = frozenset({"throttle", "error", "not-found"})
+STARVES = frozenset({"insufficient-capacity"})
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,8 @@ class Call:
     region: str
     now: dt.datetime
     api: Api
+    starved: bool = False
+    """Whether an injected fault takes the capacity away that this call needs."""
 
     def forward(self, **changes: Any) -> dict[str, Any]:
         """Lets moto answer, with these members changed."""
@@ -87,9 +90,15 @@ class Api:
         self._lock = threading.RLock()
         self._clients: dict[tuple[str, str], Any] = {}
         self._count = 0
-        self._at: dt.datetime | None = None
+        self.now = clock.now()
+        self.live = False
+        """False while the journal is repeated."""
+        self.ticking = False
+        """True while only time has passed."""
         self.settle: Callable[[dt.datetime], None] = lambda now: None
-        os.environ.update(AWS_ACCESS_KEY_ID="simulated", AWS_SECRET_ACCESS_KEY="simulated", AWS_EC2_METADATA_DISABLED="true")
+        os.environ.update(
+            AWS_ACCESS_KEY_ID="simulated", AWS_SECRET_ACCESS_KEY="simulated", AWS_EC2_METADATA_DISABLED="true"
+        )
         self._mock = moto.mock_aws()
         self._mock.start()
         simulated_time.install()
@@ -105,20 +114,15 @@ class Api:
             fault = self._faults.due(operation, kinds=REFUSALS)
             if fault is None:
                 with self._lock:
+                    self.tick()
                     return self._execute(service, operation, region, params)
             if fault.kind == "error" or attempt == ATTEMPTS:
-                code = {"throttle": "ThrottlingException", "not-found": "ResourceNotFoundException"}.get(fault.kind, "InjectedFault")
+                code = {"throttle": "ThrottlingException", "not-found": "ResourceNotFoundException"}.get(
+                    fault.kind, "InjectedFault"
+                )
                 error = NotFoundError if fault.kind == "not-found" else CloudError
                 raise error(code, f"{operation}: {fault.message}" + (f" ({attempt} attempts)" if attempt > 1 else ""))
         raise AssertionError("unreachable")
-
-    def insufficient(self, operation: str) -> bool:
-        """Whether an injected fault takes the capacity away from this call."""
-        return not self._replaying and self._faults.due(operation, kinds=frozenset({"insufficient-capacity"})) is not None
-
-    @property
-    def _replaying(self) -> bool:
-        return self._at is not None
 
     def moto(self, service: str, operation: str, region: str, params: dict[str, Any]) -> dict[str, Any]:
         """Lets moto answer."""
@@ -138,62 +142,79 @@ class Api:
     def tick(self) -> None:
         """Lets the consequences of passing time follow."""
         with self._lock:
-            now = self._clock.now()
-            simulated_time.stand_at(now)
-            self.settle(now)
+            self._stand_at(self._clock.now())
+            self.ticking = True
+            try:
+                self.settle(self.now)
+            finally:
+                self.ticking = False
+
+    def reseed(self) -> None:
+        """The next random values follow from the number of journal entries alone."""
+        mock_random.seed(f"{self._count}")
+
+    def _stand_at(self, now: dt.datetime) -> None:
+        self.now = now
+        simulated_time.stand_at(now)
 
     def note(self, event: str, **what: Any) -> None:
         """Writes down something that happened by itself, so that it happens again after a restart."""
-        if not self._replaying:
+        if self.live:
             self._append({"event": event, **what})
 
     def restore(self, happened: Callable[[dict[str, Any]], None]) -> None:
         """Repeats what the journal says. happened: repeats an event that was noted."""
         for entry in self._entries():
-            with self._lock, self._repeating(moment(entry["at"])):
-                if "event" in entry:
-                    happened(entry)
-                    self._count += 1
-                    continue
-                params = _thawed(entry["params"])
-                answer = self._run(entry["service"], entry["operation"], entry["region"], params)
+            self._stand_at(moment(entry["at"]))
+            self.reseed()
+            if "event" in entry:
+                happened(entry)
+            else:
+                answer = self._run(
+                    entry["service"],
+                    entry["operation"],
+                    entry["region"],
+                    _thawed(entry["params"]),
+                    starved=entry["starved"],
+                )
                 if _frozen(answer) != entry["answer"]:
                     raise StateError(
                         f"{self._journal}: call {self._count}, {entry['operation']}, no longer gives the answer that was "
                         "recorded. The simulation has changed since: destroy the stack with the version that made the state, "
                         "or remove the state directory and the stack's state together."
                     )
+            self._count += 1
 
     def _execute(self, service: str, operation: str, region: str, params: dict[str, Any]) -> dict[str, Any]:
-        now = self._clock.now()
-        simulated_time.stand_at(now)
         if operation.startswith(READS):
-            return self._answer(service, operation, region, params, now)
-        return self._run(service, operation, region, params, now=now)
-
-    def _run(
-        self, service: str, operation: str, region: str, params: dict[str, Any], *, now: dt.datetime | None = None
-    ) -> dict[str, Any]:
-        at = now or self._at
-        assert at is not None
-        mock_random.seed(f"{self._count}")
-        answer = self._answer(service, operation, region, params, at)
-        if now is not None:
-            entry = {"service": service, "operation": operation, "region": region}
-            self._append({**entry, "params": _frozen(params), "answer": _frozen(answer)})
-        else:
-            self._count += 1
-        self.settle(at)
+            return self.answer(service, operation, region, params)
+        starved = self._faults.due(operation, kinds=STARVES) is not None
+        self.reseed()
+        at = self.now
+        answer = self._run(service, operation, region, params, starved=starved)
+        entry = {"service": service, "operation": operation, "region": region, "starved": starved}
+        self._append({**entry, "params": _frozen(params), "answer": _frozen(answer)}, at=at)
         return answer
 
-    def _answer(self, service: str, operation: str, region: str, params: dict[str, Any], now: dt.datetime) -> dict[str, Any]:
-        call = Call(service, operation, params, region, now, self)
+    def _run(
+        self, service: str, operation: str, region: str, params: dict[str, Any], *, starved: bool
+    ) -> dict[str, Any]:
+        answer = self.answer(service, operation, region, params, starved=starved)
+        frozen = copy.deepcopy(answer)
+        self.settle(self.now)
+        return frozen
+
+    def answer(
+        self, service: str, operation: str, region: str, params: dict[str, Any], *, starved: bool = False
+    ) -> dict[str, Any]:
+        """The answer of our state machine, or moto's."""
+        call = Call(service, operation, params, region, self.now, self, starved)
         handler = self._handlers.get((service, operation))
         return handler(call) if handler else call.forward()
 
-    def _append(self, entry: dict[str, Any]) -> None:
+    def _append(self, entry: dict[str, Any], *, at: dt.datetime | None = None) -> None:
         with self._journal.open("a") as journal:
-            journal.write(json.dumps({"at": self._clock.now().isoformat(), **entry}) + "\n")
+            journal.write(json.dumps({"at": (at or self.now).isoformat(), **entry}) + "\n")
         self._count += 1
 
     def _entries(self) -> Iterator[dict[str, Any]]:
@@ -205,15 +226,6 @@ class Api:
             self._journal.write_text(whole)
         for line in whole.splitlines():
             yield json.loads(line)
-
-    @contextmanager
-    def _repeating(self, at: dt.datetime) -> Iterator[None]:
-        self._at = at
-        simulated_time.stand_at(at)
-        try:
-            yield
-        finally:
-            self._at = None
 
 
 def _means_not_found(code: str) -> bool:

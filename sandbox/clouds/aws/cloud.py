@@ -62,7 +62,9 @@ class Aws(Cloud):
     def configure(self, settings: Values) -> None:
         strange = settings.keys() - SETTINGS
         if strange:
-            raise CloudError("InvalidConfiguration", f"the simulated provider has no setting {', '.join(sorted(strange))}")
+            raise CloudError(
+                "InvalidConfiguration", f"the simulated provider has no setting {', '.join(sorted(strange))}"
+            )
         self.region = settings.get("region") or self.region
         tags = (settings.get("defaultTags") or {}).get("tags") or {}
         self.default_tags = {**self.default_tags, **tags}
@@ -73,7 +75,9 @@ class Aws(Cloud):
     def call(self, service: str, operation: str, *, region: str, **params: Any) -> dict[str, Any]:
         """One call of the API; the tables' way in."""
         if not region:
-            raise CloudError("MissingRegion", "no region: set aws:region in the stack's config or region on the provider")
+            raise CloudError(
+                "MissingRegion", "no region: set aws:region in the stack's config or region on the provider"
+            )
         return self.api.call(service, operation, region=region, **params)
 
     def extra_changes(self, table: Table, inputs: Values, properties: Values) -> Sequence[str]:

@@ -74,7 +74,9 @@ def tag_members(shape: Shape) -> tuple[str, str] | None:
     return None
 
 
-def properties(found: Mapping[str, Any], hints: Mapping[str, Any], *, names: Mapping[str, str], path: str = "") -> dict[str, Any]:
+def properties(
+    found: Mapping[str, Any], hints: Mapping[str, Any], *, names: Mapping[str, str], path: str = ""
+) -> dict[str, Any]:
     """What a response says of a resource's properties; those it does not mention are left out.
 
     names: property path → member; an empty member means that the response does not say it.
@@ -123,7 +125,9 @@ def _to_property(value: Any, hint: Any, *, names: Mapping[str, str], path: str) 
 def tags(listed: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Tags as a map."""
     return {
-        (tag.get("Key") or tag.get("TagKey") or tag.get("key") or ""): (tag.get("Value") or tag.get("TagValue") or tag.get("value") or "")
+        (tag.get("Key") or tag.get("TagKey") or tag.get("key") or ""): (
+            tag.get("Value") or tag.get("TagValue") or tag.get("value") or ""
+        )
         for tag in listed
     }
 
@@ -148,7 +152,11 @@ def holds(found: Any, wanted: Any) -> bool:
                 return False
             left.pop(match)
         return not left
-    return bool(str(wanted).lower() == str(found).lower() if isinstance(wanted, bool) or isinstance(found, bool) else wanted == found)
+    return bool(
+        str(wanted).lower() == str(found).lower()
+        if isinstance(wanted, bool) or isinstance(found, bool)
+        else wanted == found
+    )
 
 
 def completed(wanted: Any, found: Any) -> Any:

@@ -23,7 +23,12 @@ CLASSES = {
     "ASCII": r"\x00-\x7f",
     "Alnum": "A-Za-z0-9",
     "Print": r"\x20-\x7e",
-    "L": "A-Za-z\u00aa-\uffdc", "N": "0-9", "Z": r"\s", "P": r"!-/:-@\[-`{-~", "S": "$+<=>^`|~", "M": "\u0300-\u036f",
+    "L": "A-Za-z\u00aa-\uffdc",
+    "N": "0-9",
+    "Z": r"\s",
+    "P": r"!-/:-@\[-`{-~",
+    "S": "$+<=>^`|~",
+    "M": "\u0300-\u036f",
 }
 """Unicode categories that the models' patterns use and Python's `re` lacks, as ranges that hold the category."""
 
@@ -90,7 +95,13 @@ def _limits(value: Any, shape: Shape, *, path: str) -> Iterator[Problem]:
     said = shape.metadata
     if "enum" in said and value not in said["enum"]:
         yield Problem(path, f"must be one of {', '.join(said['enum'])}, got {value!r}")
-    size = value if isinstance(value, int | float) else len(value) if isinstance(value, str | bytes | list | dict) else None
+    size = (
+        value
+        if isinstance(value, int | float)
+        else len(value)
+        if isinstance(value, str | bytes | list | dict)
+        else None
+    )
     if size is not None and shape.type_name not in ("timestamp", "boolean", "structure"):
         what = "" if isinstance(value, int | float) else "the length of "
         if "min" in said and size < said["min"]:
@@ -112,7 +123,11 @@ def matches(pattern: str, value: str) -> bool:
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     """The models' patterns are written for Java: Unicode categories, surrogate pairs, flags and dashes in other places."""
-    plain = re.sub(r"\\p\{(\w+)\}", lambda found: CLASSES[found.group(1)] if found.group(1) in CLASSES else CLASSES[found.group(1)[0]], pattern)
+    plain = re.sub(
+        r"\\p\{(\w+)\}",
+        lambda found: CLASSES[found.group(1)] if found.group(1) in CLASSES else CLASSES[found.group(1)[0]],
+        pattern,
+    )
     plain = plain.replace(r"\uD800\uDC00-\uDBFF\uDFFF", "\\U00010000-\\U0010ffff")
     flags = re.IGNORECASE if "(?i)" in plain else 0
     return re.compile(plain.replace("(?i)", "").replace(r"\w-", r"\w\-"), flags)

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF012 (the base class declares these as class variables)
 """Roles and what they may do."""
 
 from __future__ import annotations
@@ -29,7 +30,13 @@ class Role(AwsTable):
     service, operation = "iam", "CreateRole"
     autoname = Autoname("name", max_length=64, prefix_property="namePrefix")
     names = {"name": "RoleName", "assumeRolePolicy": "AssumeRolePolicyDocument"}
-    answer_names = {"name": "RoleName", "assumeRolePolicy": "", "uniqueId": "RoleId", "inlinePolicies": "", "managedPolicyArns": ""}
+    answer_names = {
+        "name": "RoleName",
+        "assumeRolePolicy": "",
+        "uniqueId": "RoleId",
+        "inlinePolicies": "",
+        "managedPolicyArns": "",
+    }
     parts = (
         Part(("assumeRolePolicy",), "set_trust", at_create=False),
         Part(("description", "maxSessionDuration"), "set_role", at_create=False),
@@ -44,7 +51,12 @@ class Role(AwsTable):
         call("UpdateAssumeRolePolicy", RoleName=id, PolicyDocument=new["assumeRolePolicy"])
 
     def set_role(self, call: Caller, id: str, old: Values, new: Values) -> None:
-        call("UpdateRole", RoleName=id, Description=new.get("description", ""), MaxSessionDuration=new.get("maxSessionDuration"))
+        call(
+            "UpdateRole",
+            RoleName=id,
+            Description=new.get("description", ""),
+            MaxSessionDuration=new.get("maxSessionDuration"),
+        )
 
     def describe(self, call: Caller, id: str) -> dict[str, Any]:
         return dict(call("GetRole", RoleName=id)["Role"])

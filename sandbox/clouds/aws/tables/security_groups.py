@@ -1,3 +1,4 @@
+# ruff: noqa: RUF012 (the base class declares these as class variables)
 """Security groups and their rules."""
 
 from __future__ import annotations
@@ -102,11 +103,32 @@ class _Rule(Ec2Table):
     """One rule with an id of its own."""
 
     way: str
-    only = ("securityGroupId", "securityGroupRuleId", "cidrIpv4", "cidrIpv6", "description", "fromPort", "toPort", "ipProtocol", "prefixListId", "tags", "tagsAll")
+    only = (
+        "securityGroupId",
+        "securityGroupRuleId",
+        "cidrIpv4",
+        "cidrIpv6",
+        "description",
+        "fromPort",
+        "toPort",
+        "ipProtocol",
+        "prefixListId",
+        "tags",
+        "tagsAll",
+    )
     answer_names = {"securityGroupId": "GroupId"}
     parts = (
         Part(
-            ("cidrIpv4", "cidrIpv6", "description", "fromPort", "toPort", "ipProtocol", "prefixListId", "referencedSecurityGroupId"),
+            (
+                "cidrIpv4",
+                "cidrIpv6",
+                "description",
+                "fromPort",
+                "toPort",
+                "ipProtocol",
+                "prefixListId",
+                "referencedSecurityGroupId",
+            ),
             "modify",
             at_create=False,
         ),
@@ -157,16 +179,13 @@ class _Rule(Ec2Table):
         matching = [rule for rule in found if rule["SecurityGroupRuleId"] == id]
         if not matching:
             raise NotFoundError("InvalidSecurityGroupRuleId.NotFound", f"{id} does not exist")
-        return dict(matching[0])
+        rule = matching[0]
+        # A rule for every protocol has no ports; EC2 tells -1.
+        return {name: value for name, value in rule.items() if name not in ("FromPort", "ToPort") or value != -1}
 
     def more(self, call: Caller, id: str, answer: dict[str, Any]) -> Values:
         peer = (answer.get("ReferencedGroupInfo") or {}).get("GroupId")
-        open_ports = answer.get("IpProtocol") == "-1"
-        return {
-            "arn": self.arn("security-group-rule", id, answer),
-            "referencedSecurityGroupId": peer,
-            **({"fromPort": None, "toPort": None} if open_ports else {}),
-        }
+        return {"arn": self.arn("security-group-rule", id, answer), "referencedSecurityGroupId": peer}
 
     def delete(self, id: str, inputs: Values, properties: Values) -> None:
         call = self.caller(inputs)

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF012 (the base class declares these as class variables)
 """VPC, subnets, routes, gateways, endpoints."""
 
 from __future__ import annotations
@@ -155,10 +156,10 @@ class RouteTable(Ec2Table):
         return only_one(call("DescribeRouteTables", RouteTableIds=[id])["RouteTables"], id)
 
     def more(self, call: Caller, id: str, answer: dict[str, Any]) -> Values:
-        own = [route for route in answer["Routes"] if route.get("GatewayId") != "local" and "DestinationCidrBlock" in route]
-        routes = [
-            {name: route[member] for name, member in self.TARGETS.items() if route.get(member)} for route in own
+        own = [
+            route for route in answer["Routes"] if route.get("GatewayId") != "local" and "DestinationCidrBlock" in route
         ]
+        routes = [{name: route[member] for name, member in self.TARGETS.items() if route.get(member)} for route in own]
         # Routes that an endpoint put there are the endpoint's.
         routes = [route for route in routes if not str(route.get("gatewayId", "")).startswith("vpce-")]
         return {"arn": self.arn("route-table", id, answer), "routes": routes}
@@ -177,7 +178,9 @@ class RouteTableAssociation(Ec2Table):
 
     def move(self, call: Caller, id: str, old: Values, new: Values) -> None:
         # EC2 gives the association a new id with each move; the old one can no longer be found.
-        call("ReplaceRouteTableAssociation", AssociationId=self.current(call, id, old), RouteTableId=new["routeTableId"])
+        call(
+            "ReplaceRouteTableAssociation", AssociationId=self.current(call, id, old), RouteTableId=new["routeTableId"]
+        )
 
     def current(self, call: Caller, id: str, inputs: Values) -> str:
         """The association's present id."""
@@ -248,7 +251,9 @@ class VpcEndpoint(Ec2Table):
     names = {"policy": "PolicyDocument"}
     answer_names = {"policy": "PolicyDocument"}
     parts = (
-        Part(("routeTableIds", "subnetIds", "securityGroupIds", "policy", "privateDnsEnabled"), "modify", at_create=False),
+        Part(
+            ("routeTableIds", "subnetIds", "securityGroupIds", "policy", "privateDnsEnabled"), "modify", at_create=False
+        ),
     )
     tagging = tagged("vpc-endpoint")
     LISTS = {
