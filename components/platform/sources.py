@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from catalog.artifacts import Chart, CrdBundle
 from components.platform.gpu import ChartSource
 
@@ -16,14 +14,5 @@ def chart_source(chart: Chart, *, bundle: str | None) -> ChartSource:
 
 
 def crd_files(crds: CrdBundle, *, bundle: str | None) -> tuple[str, ...]:
-    """The published manifest's address, or the bundle's files in their order. Raises FileNotFoundError with the remedy."""
-    if bundle is None:
-        return (crds.address,)
-    directory = Path(bundle) / crds.directory
-    files = tuple(str(path) for path in sorted(directory.glob("*.yaml")))
-    if not files:
-        raise FileNotFoundError(
-            f"{directory} has no YAML file: the bundle lacks the CRDs {crds.name} {crds.version}. "
-            f"Put {crds.address} there, or leave artifacts.bundle out."
-        )
-    return files
+    """The published manifest's address, or a pattern for the bundle's files; the provider resolves it."""
+    return (f"{bundle}/{crds.directory}/*.yaml",) if bundle else (crds.address,)
