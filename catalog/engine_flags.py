@@ -97,13 +97,17 @@ _SGLANG = """
     model-path modelexpress-config modelopt-checkpoint-restore-path modelopt-checkpoint-save-path
     modelopt-export-path modelopt-quant moe-a2a-backend moe-data-parallel-size moe-dense-tp-size moe-dp-size
     moe-runner-backend monokernel-backend mooncake-ib-device msprobe-dump-config nccl-init-addr nccl-port nnodes
-    node-rank num-continuous-decode-steps num-reserved-decode-tokens numa-node offload-group-size offload-mode
-    offload-num-in-group offload-prefetch-step optimistic-prefill-attempts otlp-service-name
-    otlp-traces-endpoint page-size paged-experts-num-resident pdmux-config-path pipeline-parallel-size
-    ple-offload-backend ple-offload-dir ple-offload-embedding port pp-async-batch-depth pp-max-micro-batch-size
-    pp-size pre-warm-nccl preferred-sampling-params prefill-attention-backend prefill-decode-interval
-    prefill-decode-interval-min-bs prefill-delayer-forward-passes-buckets prefill-delayer-max-delay-ms
-    prefill-delayer-max-delay-passes prefill-delayer-queue-min-ratio prefill-delayer-token-usage-low-watermark
+    no-dcp-replicate-q-proj no-dllm-fdfo no-enable-decoder-swa-bounded-replay no-enable-dsa-fused-indexer
+    no-enable-fused-qk-norm-rope no-enable-tf32-matmul no-enable-tp-lm-head-all-to-all
+    no-experts-shared-outer-loras no-lora-strict-loading no-mm-enable-dp-encoder no-ple-offload-embedding
+    no-speculative-enable-w4a4-mxfp4-megamoe node-rank num-continuous-decode-steps num-reserved-decode-tokens
+    numa-node offload-group-size offload-mode offload-num-in-group offload-prefetch-step
+    optimistic-prefill-attempts otlp-service-name otlp-traces-endpoint page-size paged-experts-num-resident
+    pdmux-config-path pipeline-parallel-size ple-offload-backend ple-offload-dir ple-offload-embedding port
+    pp-async-batch-depth pp-max-micro-batch-size pp-size pre-warm-nccl preferred-sampling-params
+    prefill-attention-backend prefill-decode-interval prefill-decode-interval-min-bs
+    prefill-delayer-forward-passes-buckets prefill-delayer-max-delay-ms prefill-delayer-max-delay-passes
+    prefill-delayer-queue-min-ratio prefill-delayer-token-usage-low-watermark
     prefill-delayer-wait-seconds-buckets prefill-kv-cache-dequant-dtype prefill-max-requests
     prefill-only-disable-kv-cache priority-scheduling-preemption-threshold prompt-tokens-buckets
     qsa-indexer-dtype quantization quantization-param-path quantize-and-serve radix-cache-backend
@@ -213,29 +217,28 @@ _VLLM = """
     no-exclude-tools-when-tool-choice-none no-fail-on-environ-validation no-fully-sharded-loras no-hf-token
     no-interleave-mm-strings no-jit-monitor-verbose no-kv-cache-metrics no-kv-sharing-fast-prefill
     no-language-model-only no-log-error-stack no-long-prefill-token-threshold-adaptive no-mm-device-do-normalize
-    no-mm-encoder-only no-monokernel no-numa-bind no-p no-pe no-ph no-ray-workers-use-nsight
-    no-return-sampling-mask no-return-tokens-as-token-ids no-scheduler-reserve-full-isl no-skip-mm-profiling
-    no-skip-tokenizer-init no-sleep-mode-offload-cudagraph no-specialize-active-lora no-swa-bounded-replay
-    no-tokens-only no-trust-remote-code no-trust-request-chat-template no-trust-request-mm-kwargs
-    no-use-fp64-gumbel no-use-replayssm no-use-tqdm-on-load node-rank num-gpu-blocks-override numa-bind
-    numa-bind-cpus numa-bind-nodes offload-backend offload-group-size offload-num-in-group offload-params
-    offload-prefetch-step optimization-level otlp-traces-endpoint override-generation-config
-    per-request-spec-decode-metrics performance-mode pipeline-parallel-size pooler-config port
-    prefill-context-parallel-size prefill-schedule-interval prefix-cache-retention-interval
-    prefix-caching-hash-algo prefix-match-unit profiler-config pt-load-map-location quantization
-    quantization-config ray-workers-use-nsight reasoning-config reasoning-effort-map reasoning-parser
-    reasoning-parser-plugin renderer-num-workers replayssm-buffer-len response-role return-sampling-mask
-    return-tokens-as-token-ids revision root-path runner safetensors-load-strategy
-    safetensors-prefetch-block-size safetensors-prefetch-num-threads scheduler-cls scheduler-reserve-full-isl
-    scheduling-policy seed served-model-name show-hidden-metrics-for-version shutdown-timeout skip-mm-profiling
-    skip-tokenizer-init sleep-mode-backend sleep-mode-offload-cudagraph sleep-preserve-parameter-names
-    sparse-indexer-topk-backend spec-method spec-model spec-tokens specialize-active-lora speculative-config
-    sse-keep-alive-interval ssl-ca-certs ssl-cert-reqs ssl-certfile ssl-ciphers ssl-keyfile stream-interval
-    structured-outputs-config swa-bounded-replay tensor-parallel-size tokenizer tokenizer-mode
-    tokenizer-revision tokens-only tool-call-parser tool-parser-plugin tool-server tool-strict-level
-    trust-remote-code trust-request-chat-template trust-request-mm-kwargs ubatch-size uds use-fp64-gumbel
-    use-replayssm use-tqdm-on-load uvicorn-log-level video-pruning-method video-pruning-rate watchdog-config
-    watermark watermark-config weight-transfer-config worker-cls worker-extension-cls
+    no-mm-encoder-only no-monokernel no-numa-bind no-ray-workers-use-nsight no-return-sampling-mask
+    no-return-tokens-as-token-ids no-scheduler-reserve-full-isl no-skip-mm-profiling no-skip-tokenizer-init
+    no-sleep-mode-offload-cudagraph no-specialize-active-lora no-swa-bounded-replay no-tokens-only
+    no-trust-remote-code no-trust-request-chat-template no-trust-request-mm-kwargs no-use-fp64-gumbel
+    no-use-replayssm no-use-tqdm-on-load node-rank num-gpu-blocks-override numa-bind numa-bind-cpus
+    numa-bind-nodes offload-backend offload-group-size offload-num-in-group offload-params offload-prefetch-step
+    optimization-level otlp-traces-endpoint override-generation-config per-request-spec-decode-metrics
+    performance-mode pipeline-parallel-size pooler-config port prefill-context-parallel-size
+    prefill-schedule-interval prefix-cache-retention-interval prefix-caching-hash-algo prefix-match-unit
+    profiler-config pt-load-map-location quantization quantization-config ray-workers-use-nsight
+    reasoning-config reasoning-effort-map reasoning-parser reasoning-parser-plugin renderer-num-workers
+    replayssm-buffer-len response-role return-sampling-mask return-tokens-as-token-ids revision root-path runner
+    safetensors-load-strategy safetensors-prefetch-block-size safetensors-prefetch-num-threads scheduler-cls
+    scheduler-reserve-full-isl scheduling-policy seed served-model-name show-hidden-metrics-for-version
+    shutdown-timeout skip-mm-profiling skip-tokenizer-init sleep-mode-backend sleep-mode-offload-cudagraph
+    sleep-preserve-parameter-names sparse-indexer-topk-backend spec-method spec-model spec-tokens
+    specialize-active-lora speculative-config sse-keep-alive-interval ssl-ca-certs ssl-cert-reqs ssl-certfile
+    ssl-ciphers ssl-keyfile stream-interval structured-outputs-config swa-bounded-replay tensor-parallel-size
+    tokenizer tokenizer-mode tokenizer-revision tokens-only tool-call-parser tool-parser-plugin tool-server
+    tool-strict-level trust-remote-code trust-request-chat-template trust-request-mm-kwargs ubatch-size uds
+    use-fp64-gumbel use-replayssm use-tqdm-on-load uvicorn-log-level video-pruning-method video-pruning-rate
+    watchdog-config watermark watermark-config weight-transfer-config worker-cls worker-extension-cls
 """
 """vllm 0.33.0 (PyPI, 2026-11-01): vllm/engine/arg_utils.py and vllm/entrypoints/**/cli_args.py."""
 

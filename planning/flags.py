@@ -16,9 +16,9 @@ ALIASES: Mapping[str, Mapping[str, str]] = {
         "ep": "ep-size",
         "decode-context-parallel-size": "dcp-size",
         "pipeline-parallel-size": "pp-size",
-        "pp": "pp-size",
         "data-parallel-size": "dp-size",
         "dp": "dp-size",
+        "attention-data-parallel-size": "attn-dp-size",
         "enable-hicache": "enable-hierarchical-cache",
         "nccl-init-addr": "dist-init-addr",
     },
@@ -31,7 +31,7 @@ ALIASES: Mapping[str, Mapping[str, str]] = {
         "dcp": "decode-context-parallel-size",
     },
 }
-"""Other spellings that the engines accept; the rules know one name for each flag."""
+"""Other spellings that the engines accept, abbreviations among them; the rules know one name for each flag."""
 
 Value = bool | int | float | str | None
 
