@@ -49,7 +49,7 @@ def down() -> None:
         if own_cluster() or cluster.running(STATE / "cluster"):
             stack.run("destroy", "--yes", "--skip-preview", "--stack", stack.name)
         # With the embedded cluster gone its objects are gone too: only the record of them is left.
-        stack.run("stack", "rm", "--yes", "--force", stack.name)
+        stack.run("stack", "rm", "--yes", "--force", "--preserve-config", stack.name)
     elif not cluster.running(STATE / "cluster"):
         say("nothing is up")
     if not own_cluster():

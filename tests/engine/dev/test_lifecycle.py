@@ -1,0 +1,144 @@
+"""The dev stack on the real engine and a real node, from nothing to nothing. The tests build on each other, in this order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sandbox import cluster
+from sandbox.cluster import Layout
+from tests.support.cluster import get
+from tests.support.dev import changed, dev_config, dev_stack, everything
+from tests.support.pulumi import Outcome, Stack
+
+SERVING = "llm-serving"
+
+
+@dataclass(frozen=True)
+class Dev:
+    """The stack, its cluster, and what the first `up` said."""
+
+    stack: Stack
+    layout: Layout
+    first: Outcome
+    before: set[str]
+
+
+@pytest.fixture(scope="module")
+def dev(node_cluster: Layout, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dev]:
+    before = everything(node_cluster)
+    stack = dev_stack(node_cluster, tmp_path_factory.mktemp("dev"))
+    yield Dev(stack, node_cluster, stack.up().succeeded(), before)
+    stack.unlock()
+    stack.destroy()
+
+
+def test_up_ends_with_an_answered_request_through_each_router(dev: Dev) -> None:
+    outputs = dev.stack.outputs()
+    assert outputs["model"] == "moonshotai/Kimi-K3.1-Pro"
+    assert outputs["smoke"].startswith("passed")
+    for shape in outputs["endpoints"]:
+        job = get(dev.layout, "job", f"smoke-{shape}", f"--namespace={SERVING}")
+        assert job["status"]["succeeded"] == 1
+
+
+def test_a_second_up_changes_nothing(dev: Dev) -> None:
+    assert dev.stack.up("--expect-no-changes").succeeded().changes == {}
+
+
+def test_a_refresh_finds_nothing_changed(dev: Dev) -> None:
+    dev.stack.refresh("--expect-no-changes").succeeded()
+    assert dev.stack.up("--expect-no-changes").succeeded().changes == {}
+
+
+class MostPods:
+    """Watches the engines' pods and keeps the largest number that were there and not on their way out."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout, self.most, self.stopped = layout, 0, threading.Event()
+        self.thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> MostPods:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopped.set()
+        self.thread.join()
+
+    def _watch(self) -> None:
+        while not self.stopped.is_set():
+            pods = get(self.layout, "pods", f"--namespace={SERVING}", "--selector=llm-d.ai/role=unified")["items"]
+            self.most = max(self.most, sum("deletionTimestamp" not in pod["metadata"] for pod in pods))
+
+
+def test_a_changed_engine_setting_touches_the_engines_and_their_proof_and_takes_no_spare_replica(dev: Dev) -> None:
+    config = dev_config(dev.layout, dev.stack.directory / "artifacts")
+    dev.stack.configure(changed(config, "simulator.first_token_ms", 30))
+    with MostPods(dev.layout) as pods:
+        outcome = dev.stack.up().succeeded()
+    touched = {step.name: step.operation for step in outcome.steps if step.operation != "same"}
+    assert {name for name, operation in touched.items() if operation == "update"} == {"unified", "prefill", "decode"}
+    assert {name for name in touched if name not in {"unified", "prefill", "decode"}} == {
+        "smoke-unified",
+        "smoke-disaggregated",
+    }
+    replicas = get(dev.layout, "deployment", "unified", f"--namespace={SERVING}")["spec"]["replicas"]
+    assert pods.most == replicas
+
+
+def test_a_smoke_check_that_fails_fails_up_and_says_why(dev: Dev) -> None:
+    scale(dev.layout, replicas=0)
+    job = next(
+        r["urn"] for r in dev.stack.resources() if r["urn"].endswith("::smoke-unified") and "batch/v1" in r["type"]
+    )
+    outcome = dev.stack.up("--target-replace", job)
+    assert outcome.code != 0
+    assert "smoke" in outcome.text
+    assert "no engine" in outcome.text or "503" in outcome.text or "does not answer" in outcome.text
+    scale(dev.layout, replicas=2)
+    dev.stack.up().succeeded()
+
+
+def scale(layout: Layout, *, replicas: int) -> None:
+    cluster.kubectl(layout, "scale", "deployment/unified", f"--replicas={replicas}", f"--namespace={SERVING}")
+    cluster.kubectl(layout, "rollout", "status", "deployment/unified", f"--namespace={SERVING}", "--timeout=60s")
+
+
+def test_destroy_leaves_no_object_of_ours(dev: Dev) -> None:
+    dev.stack.destroy().succeeded()
+    assert dev.stack.resources() == []
+    assert everything(dev.layout) - dev.before == set()
+
+
+def test_up_after_a_kill_in_the_middle_succeeds_and_doubles_nothing(dev: Dev, tmp_path: Path) -> None:
+    log = tmp_path / "killed.log"
+    killed = dev.stack.start("up", "--yes", "--skip-preview", log=log)
+    # In the middle: some objects are there, the engines are not.
+    while "store" not in {pod["metadata"]["name"].rpartition("-")[0].split("-")[0] for pod in all_pods(dev.layout)}:
+        assert killed.poll() is None, log.read_text()
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    dev.stack.unlock()
+    dev.stack.up().succeeded()
+    names = Counter(
+        (resource["type"], resource["outputs"]["metadata"].get("namespace"), resource["outputs"]["metadata"]["name"])
+        for resource in dev.stack.resources()
+        if "metadata" in resource.get("outputs", {})
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+    deployments = get(dev.layout, "deployments", f"--namespace={SERVING}")["items"]
+    assert all(each["status"]["replicas"] == each["spec"]["replicas"] for each in deployments)
+    dev.stack.destroy().succeeded()
+    assert everything(dev.layout) - dev.before == set()
+
+
+def all_pods(layout: Layout) -> list[dict[str, dict[str, str]]]:
+    return list(get(layout, "pods", "--all-namespaces")["items"])
