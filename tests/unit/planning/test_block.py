@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planning.block import BlockNeed, CapacityBlock, is_local_zone, judge, schedule
@@ -84,6 +84,7 @@ def test_local_zones_are_told_from_availability_zones():
     days=st.integers(min_value=1, max_value=182),
     more=st.integers(min_value=1, max_value=200),
 )
+@settings(deadline=None, derandomize=True)
 def test_a_longer_block_is_never_judged_worse(hours: int, days: int, more: int):
     now = START + timedelta(hours=hours)
 

@@ -41,7 +41,7 @@ def bigger(model: Model, factor: int) -> Model:
     factor=st.integers(min_value=2, max_value=4),
     accelerator=st.sampled_from([B200, B300]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 def test_a_bigger_model_never_fits_where_a_smaller_does_not(
     tp: int, fraction: float, context: int, running: int, factor: int, accelerator: Accelerator
 ):
@@ -60,7 +60,7 @@ def test_a_bigger_model_never_fits_where_a_smaller_does_not(
 
 
 @given(fraction=st.floats(min_value=0.3, max_value=0.9), more=st.floats(min_value=0, max_value=0.07))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_a_larger_memory_fraction_never_makes_the_pool_smaller(fraction: float, more: float):
     def tokens(share: float) -> float:
         flags = merge(SGLANG_B300, served_name="x", changes={"mem-fraction-static": share})
@@ -74,7 +74,7 @@ def test_a_larger_memory_fraction_never_makes_the_pool_smaller(fraction: float, 
     faster=st.floats(min_value=1, max_value=100),
     stack=st.sampled_from(STACKS),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_more_bandwidth_from_the_hub_never_lengthens_the_start(mbps: float, faster: float, stack: str):
     def first_token(rate: float) -> Range:
         return plan(load(values(stack, {"weights.staging.hub_mbps": rate})), now=NOW).startup.first_token_seconds  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ def test_more_bandwidth_from_the_hub_never_lengthens_the_start(mbps: float, fast
 
 
 @given(throughput=st.integers(min_value=400, max_value=200_000), more=st.integers(min_value=1, max_value=100_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_more_throughput_of_the_volume_never_lengthens_the_start(throughput: int, more: int):
     def seconds(rate: int) -> tuple[float, int]:
         found = plan(load(values("gke-tpu7x", {"weights.throughput_mibps": rate})), now=NOW).startup  # type: ignore[arg-type]
@@ -99,6 +99,7 @@ def test_more_throughput_of_the_volume_never_lengthens_the_start(throughput: int
     compile_high=st.floats(min_value=0, max_value=1e5),
     more=st.floats(min_value=0, max_value=1e4),
 )
+@settings(deadline=None, derandomize=True)
 def test_a_budget_covers_its_estimate_and_grows_with_it(read_high: float, compile_high: float, more: float):
     def budget(slower: float) -> int:
         return startup_budget(
@@ -110,7 +111,7 @@ def test_a_budget_covers_its_estimate_and_grows_with_it(read_high: float, compil
 
 
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_the_order_of_keys_never_matters(data: st.DataObject):
     stack = data.draw(st.sampled_from(STACKS))
     shuffled = _shuffled(values(stack), random.Random(data.draw(st.integers())))
@@ -147,7 +148,7 @@ JUNK = st.recursive(
 
 
 @given(stack=st.sampled_from(STACKS), data=st.data(), junk=JUNK)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 def test_no_value_anywhere_ends_in_a_traceback(stack: str, data: st.DataObject, junk: Any):
     found = values(stack)
     place = found
@@ -172,13 +173,14 @@ FLAG_VALUES = (
     ),
     data=st.data(),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 def test_no_flag_value_ends_in_a_traceback(names: list[str], data: st.DataObject):
     flags = {name: data.draw(FLAG_VALUES) for name in names}
     findings(lambda: load(values("eks-b300", {"engine.flags": flags})))
 
 
 @given(raw=st.dictionaries(st.text(max_size=12), st.text(max_size=20), max_size=5))
+@settings(deadline=None, derandomize=True)
 def test_pulumis_config_map_never_ends_in_a_traceback(raw: dict[str, str]):
     assert findings(lambda: load(decode(raw)))
 
@@ -192,6 +194,7 @@ def test_the_unexplained_part_of_the_checkpoint_is_small():
     size=st.floats(min_value=1, max_value=1e13),
     readers=st.integers(min_value=1, max_value=64),
 )
+@settings(deadline=None, derandomize=True)
 def test_readers_share_one_store_and_not_their_own_disks(size: float, readers: int):
     from catalog.storage import NVME_READ, hyperdisk_ml
 
