@@ -24,8 +24,8 @@ from sandbox.toolchain.catalog import TOOLS, Tool
 
 MODULES = Path(__file__).parent.parent / "tools"
 GO_FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly")
-FREE_BYTES_TO_BUILD = 20 * 1024**3
-"""Room that a build from empty caches takes (module cache 5 GB, build cache 11 GB, measured 2026-12-01), with some to spare."""
+BYTES_TO_BUILD_ALL = 20 * 1024**3
+"""Room that building everything from empty caches takes: module cache 6 GB, build cache 13 GB, measured 2026-12-01."""
 
 
 class ToolchainError(Exception):
@@ -68,7 +68,7 @@ def build(names: Iterable[str] | None = None) -> None:
     todo = missing(names)
     if not todo:
         return
-    _check_machine()
+    _check_machine(todo)
     with _exclusive():
         todo = missing(todo)  # another process may have built them while this one waited
         left = sum(TOOLS[name].cpu_seconds for name in todo)
@@ -140,13 +140,13 @@ def _run(command: list[str], *, cwd: Path, doing: str) -> str:
     tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-12:])
     if "no space left on device" in tail:
         raise ToolchainError(
-            f"{doing}: the disk is full. Free {FREE_BYTES_TO_BUILD >> 30} GiB (go's caches lie at `go env GOCACHE GOMODCACHE`, "
+            f"{doing}: the disk is full. Free up to {BYTES_TO_BUILD_ALL >> 30} GiB (go's caches lie at `go env GOCACHE GOMODCACHE`, "
             f"the results at {cache_directory()}) and run the same command again: it goes on where it stopped."
         )
     raise ToolchainError(f"{doing} failed (exit {done.returncode}):\n{tail}")
 
 
-def _check_machine() -> None:
+def _check_machine(todo: list[str]) -> None:
     if shutil.which("go") is None:
         raise ToolchainError(
             "go is not on PATH, and the sandbox's tools are built from Go modules. Install Go 1.26 or newer, "
@@ -154,12 +154,18 @@ def _check_machine() -> None:
         )
     place = cache_directory()
     place.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(place).free
-    if free < FREE_BYTES_TO_BUILD:
+    free, wanted = shutil.disk_usage(place).free, _bytes_to_build(todo)
+    if free < wanted:
         raise ToolchainError(
-            f"{place} has {free / 1024**3:.1f} GiB free; building the tools needs about {FREE_BYTES_TO_BUILD >> 30} GiB. "
-            "Free some room, or set LLM_SERVING_CACHE to a larger disk."
+            f"{place} has {free / 1024**3:.1f} GiB free; building {len(todo)} tools takes up to {wanted / 1024**3:.1f} GiB. "
+            "Free some room, or set LLM_SERVING_CACHE to a larger disk (and go's own caches by GOCACHE and GOMODCACHE)."
         )
+
+
+def _bytes_to_build(names: list[str]) -> float:
+    """A share of the room for everything that goes by compile time, with 1 GiB to spare."""
+    share = sum(TOOLS[name].cpu_seconds for name in names) / sum(tool.cpu_seconds for tool in TOOLS.values())
+    return share * BYTES_TO_BUILD_ALL + 1024**3
 
 
 @contextmanager
