@@ -109,6 +109,18 @@ def judge(block: CapacityBlock, need: BlockNeed, *, now: datetime, before_block:
     return tuple(found)
 
 
+def unjudged(reservation: str) -> Finding:
+    """What is said when nobody has asked AWS about the block yet."""
+    return _finding(
+        "unjudged",
+        Severity.NOTE,
+        "the capacity block was not judged",
+        reservation,
+        "this plan was made without asking AWS: state, zone, size and end are not known",
+        "Copy them into capacity_block.facts, or run `pulumi preview`, which asks",
+    )
+
+
 def _state(block: CapacityBlock, now: datetime) -> list[Finding]:
     found = []
     if block.state not in USABLE_STATES:

@@ -13,7 +13,7 @@ from catalog.models import model as known_model
 from catalog.recipes import FORCED_PAGE_TOKENS, SGLANG_B300
 from catalog.units import GIB, MB
 from planning import cost, startup
-from planning.block import BlockNeed, CapacityBlock, Schedule, judge, schedule
+from planning.block import BlockNeed, CapacityBlock, Schedule, judge, schedule, unjudged
 from planning.findings import Finding
 from planning.flags import Flags, environment, merge
 from planning.memory import HostMemory, Memory
@@ -65,7 +65,7 @@ def plan_eks(settings: EksB300, *, now: datetime, block: CapacityBlock | None) -
     router = _router(settings, engine, memory)
     view = EngineView(workload=engine, flags=flags, model=_model(settings), accelerator=P6_B300.accelerator)
     context = Context(settings=settings, engines=(view,), router=router, memory=memory)
-    findings = (*check(context), *_block_findings(block, need, now, timing))
+    findings = (*check(context), *_block_findings(settings, block, need, now, timing))
     return Plan(
         target=settings.target,
         model=settings.model.name,
@@ -110,6 +110,8 @@ def declared_block(settings: EksB300) -> CapacityBlock | None:
 
 
 SERVICE = "smoke check"
+BLOCK_BILLED = "block"
+"""What `Step.billed` says while accelerators are paid for."""
 
 
 def block_need(settings: EksB300, timing: Startup) -> BlockNeed:
@@ -125,14 +127,17 @@ def block_need(settings: EksB300, timing: Startup) -> BlockNeed:
 
 
 def before_block_seconds(timing: Startup) -> Range:
-    """Seconds of `up` until everything is done that needs no accelerators."""
-    return startup.path_seconds(timing.steps, until="staging")
+    """Seconds of `up` until everything is done that needs no accelerators, the filling of a shared store among it."""
+    ends = [startup.path_seconds(timing.steps, until=step.name) for step in timing.steps if step.billed != BLOCK_BILLED]
+    return Range(low=max(end.low for end in ends), high=max(end.high for end in ends))
 
 
 def _block_findings(
-    block: CapacityBlock | None, need: BlockNeed, now: datetime, timing: Startup
+    settings: EksB300, block: CapacityBlock | None, need: BlockNeed, now: datetime, timing: Startup
 ) -> tuple[Finding, ...]:
-    return judge(block, need, now=now, before_block=before_block_seconds(timing)) if block else ()
+    if block is None:
+        return (unjudged(settings.capacity_block.reservation),)
+    return judge(block, need, now=now, before_block=before_block_seconds(timing))
 
 
 def _schedule(block: CapacityBlock | None, need: BlockNeed, now: datetime, timing: Startup) -> Schedule | None:
@@ -195,7 +200,6 @@ def _startup(settings: EksB300) -> Startup:
             tier=settings.weights.mbps_per_tib, storage_gib=settings.weights.storage_gib
         ).source
     store = settings.weights.store
-    block = "block"
     steps = (
         step("network and cluster", durations.EKS_CLUSTER, after=(), billed="cluster, system nodes"),
         step("platform", durations.PLATFORM, after=("network and cluster",), billed="cluster, system nodes"),
@@ -205,24 +209,24 @@ def _startup(settings: EksB300) -> Startup:
             after=("network and cluster",),
             billed="cluster, system nodes",
         ),
-        step("accelerator nodes", durations.EKS_ACCELERATOR_NODE, after=("platform", "staging"), billed=block),
+        step("accelerator nodes", durations.EKS_ACCELERATOR_NODE, after=("platform", "staging"), billed=BLOCK_BILLED),
         step(
             "weights to the engines' store",
             fill,
             after=hydrate_after,
-            billed=block if on_node else "cluster, system nodes, file system",
+            billed=BLOCK_BILLED if on_node else "cluster, system nodes, file system",
             source=hydrate_source[store].source,
         ),
-        step("image pull", durations.IMAGE_PULL, after=("accelerator nodes",), billed=block),
+        step("image pull", durations.IMAGE_PULL, after=("accelerator nodes",), billed=BLOCK_BILLED),
         step(
             "loading the weights",
             load,
             after=("weights to the engines' store", "image pull"),
-            billed=block,
+            billed=BLOCK_BILLED,
             source=read_source[store],
         ),
-        step("compilation and graphs", durations.COMPILE_FIRST, after=("loading the weights",), billed=block),
-        step(SERVICE, durations.SMOKE, after=("compilation and graphs",), billed=block),
+        step("compilation and graphs", durations.COMPILE_FIRST, after=("loading the weights",), billed=BLOCK_BILLED),
+        step(SERVICE, durations.SMOKE, after=("compilation and graphs",), billed=BLOCK_BILLED),
     )
     done = frozenset({"network and cluster", "platform", "staging"})
     if not on_node:

@@ -143,7 +143,13 @@ def _role(settings: GkeA4xMax, role: str, recipe: Recipe, changes: Engine, shape
         own["kv-events-config"] = json.dumps(events(settings, recipe.port))
     flags = merge(recipe, served_name=settings.model.name, changes={**own, **changes.flags})
     workload = _workload(settings, role, recipe, changes, shape, timing, flags, block_tokens(model, flags))
-    return EngineView(workload=workload, flags=flags, model=model, accelerator=A4X_MAX.accelerator)
+    return EngineView(
+        workload=workload,
+        flags=flags,
+        model=model,
+        accelerator=A4X_MAX.accelerator,
+        quantised=role == "decode" and settings.quantise_projections,
+    )
 
 
 def _workload(
@@ -246,12 +252,12 @@ def _memory(settings: GkeA4xMax, views: tuple[EngineView, ...]) -> Memory:
     return Memory(
         checkpoint_gib=(derived.total - derived.other) / GIB,
         published_gib=model.checkpoint_gib,
-        ranks=tuple(_rank(settings, view) for view in views),
+        ranks=tuple(_rank(view) for view in views),
         hosts=tuple(hosts),
     )
 
 
-def _rank(settings: GkeA4xMax, view: EngineView) -> RankMemory:
+def _rank(view: EngineView) -> RankMemory:
     return rank_memory(
         view.model,
         view.accelerator,
@@ -259,7 +265,7 @@ def _rank(settings: GkeA4xMax, view: EngineView) -> RankMemory:
         role=view.role,
         context=view.workload.context_tokens,
         speculation=view.json("speculative-config"),
-        quantised=view.role == "decode" and settings.quantise_projections,
+        quantised=view.quantised,
     )
 
 

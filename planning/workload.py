@@ -42,6 +42,7 @@ class GpuClaim(Part):
 
 class EngineWorkload(Part):
     """One role's engine. image: with its digest. command and arguments: as the recipe has them, in order.
+    `$(POD_IP)` in arguments and env stands for the pod's own address, which the component provides as a variable.
 
     cpu_millicores, memory_gib, shm_gib, ephemeral_gib: of one pod; memory is request and limit and holds shm.
     ready_seconds: how long a rollout of one replica may take. drain_seconds: for the router to notice; grace_seconds: for

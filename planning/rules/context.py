@@ -18,12 +18,13 @@ from planning.workload import EngineWorkload
 
 @dataclass(frozen=True, kw_only=True)
 class EngineView:
-    """One role's engine as the rules see it."""
+    """One role's engine as the rules see it. quantised: its memory is planned with MXFP8 projections."""
 
     workload: EngineWorkload
     flags: Flags
     model: Model
     accelerator: Accelerator
+    quantised: bool = False
 
     @property
     def role(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planning.findings import Severity
-from planning.rules.context import Context
+from planning.rules.context import Context, EngineView
 from planning.rules.rule import Found, Rules
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
@@ -104,3 +104,28 @@ def _(context: Context) -> Iterator[Found]:
                 f"{view.role}: shared memory fills the pod's limit",
                 f"{view.workload.shm_gib} of {view.workload.memory_gib} GiB",
             )
+
+
+@RULES.engine(
+    "vllm",
+    "memory-drafter",
+    NOTE,
+    why="no source gives the size of the drafter's weights",
+    remedy="Read the model's memory in the engine's log, and lower max-num-seqs if the pool is smaller than planned",
+)
+def _(view: EngineView) -> Iterator[Found]:
+    if "speculative-config" in view.flags:
+        yield Found("the drafter is not counted in the memory")
+
+
+@RULES.engine(
+    "vllm",
+    "memory-quantisation",
+    WARNING,
+    why="memory is computed with MXFP8 projections, but the guide's JSON for that is not public",
+    remedy="Set decode.flags quantization-config, or quantise_projections: false to plan with BF16",
+    source="llm-d guide kimi-k3-1",
+)
+def _(view: EngineView) -> Iterator[Found]:
+    if view.quantised and "quantization-config" not in view.flags:
+        yield Found("the engine is not told to quantise its projections", "quantization-config")
