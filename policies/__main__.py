@@ -13,10 +13,12 @@ from pulumi_policy import (
     ReportViolation,
     ResourceValidationArgs,
     ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
 )
 
-from policies import aws, capacity_block, workloads
-from policies.rule import Rule
+from policies import pack
+from policies.rule import Resource, Rule, StackRule
 
 
 def policy(rule: Rule) -> ResourceValidationPolicy:
@@ -29,8 +31,18 @@ def policy(rule: Rule) -> ResourceValidationPolicy:
     return ResourceValidationPolicy(name=rule.name, description=rule.description, validate=validate)
 
 
+def stack_policy(rule: StackRule) -> StackValidationPolicy:
+    """A rule about a whole stack as Pulumi takes it."""
+
+    def validate(args: StackValidationArgs, report: ReportViolation) -> None:
+        for text in rule.check([Resource(type=each.resource_type, properties=each.props) for each in args.resources]):
+            report(text)
+
+    return StackValidationPolicy(name=rule.name, description=rule.description, validate=validate)
+
+
 PolicyPack(
     name="llm-serving",
     enforcement_level=EnforcementLevel.MANDATORY,
-    policies=[policy(rule) for rule in (*aws.RULES, *capacity_block.RULES, *workloads.RULES)],
+    policies=[*map(policy, pack.RULES), *map(stack_policy, pack.STACK_RULES)],
 )

@@ -1,8 +1,8 @@
-"""A rule: which resources it looks at, and what it finds wrong with one of them. No Pulumi."""
+"""A rule: which resources it looks at, and what it finds wrong with one of them, or with all of them together. No Pulumi."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,19 +23,41 @@ class Rule:
         return [*self.check(properties)] if kind in self.types else []
 
 
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """One resource of a stack: its Pulumi type token and what is asked for."""
+
+    type: str
+    properties: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackRule:
+    """A rule about what resources are together. check: yields one sentence a violation, with its remedy."""
+
+    name: str
+    description: str
+    check: Callable[[Sequence[Resource]], Iterator[str]]
+
+
 def items(value: Any) -> list[Any]:
     """A list property, whether it is there or not; one object counts as a list of one."""
     if value is None:
         return []
-    return [*value] if isinstance(value, list | tuple) else [value]
+    return [*value] if _is_list(value) else [value]
 
 
 def part(properties: Mapping[str, Any], *path: str) -> Any:
     """A nested property or None; a block that comes as a list of one is looked into."""
     found: Any = properties
     for name in path:
-        found = items(found)[0] if isinstance(found, list | tuple) and found else found
+        found = found[0] if _is_list(found) and len(found) else found
         if not isinstance(found, Mapping):
             return None
         found = found.get(name)
     return found
+
+
+def _is_list(value: object) -> bool:
+    """Pulumi hands over sequences of its own, which are no lists: they refuse to show what is not known yet."""
+    return isinstance(value, Sequence) and not isinstance(value, str)

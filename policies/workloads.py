@@ -1,44 +1,25 @@
-"""Pods: images by digest or version, no tokens in engines, no spare accelerators, no cache that answers wrongly."""
+"""Engines: images by digest, no tokens, no spare accelerators, no cache that answers wrongly."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from policies.pods import WORKLOADS, containers, pods
 from policies.rule import Rule, items, part
 
-POD_TEMPLATES = frozenset(
-    f"kubernetes:{kind}" for kind in ("apps/v1:Deployment", "apps/v1:DaemonSet", "apps/v1:StatefulSet", "batch/v1:Job")
-)
 ACCELERATOR_TAINTS = ("nvidia.com/gpu", "google.com/tpu")
 TOKEN_NAMES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-
-
-def _pod(workload: Mapping[str, Any]) -> Mapping[str, Any]:
-    return part(workload, "spec", "template", "spec") or {}
-
-
-def _containers(workload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    pod = _pod(workload)
-    return [*items(pod.get("initContainers")), *items(pod.get("containers"))]
 
 
 def _engines(workload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Containers that have accelerators."""
     return [
         container
-        for container in _containers(workload)
+        for container in containers(workload)
         if part(container, "resources", "claims")
         or any(name in ACCELERATOR_TAINTS for name in (part(container, "resources", "limits") or {}))
     ]
-
-
-def _moving_image(workload: Mapping[str, Any]) -> Iterator[str]:
-    for container in _containers(workload):
-        image = str(container.get("image", ""))
-        tag = image.rpartition("/")[2].partition("@")[0].partition(":")[2]
-        if "@sha256:" not in image and tag in ("", "latest", "main", "dev"):
-            yield f"The image {image} moves: pin it by version or digest."
 
 
 def _engine_without_digest(workload: Mapping[str, Any]) -> Iterator[str]:
@@ -50,16 +31,16 @@ def _engine_without_digest(workload: Mapping[str, Any]) -> Iterator[str]:
 def _token_in_engine(workload: Mapping[str, Any]) -> Iterator[str]:
     if not _engines(workload):
         return
-    for container in _containers(workload):
+    for container in containers(workload):
         held = [entry.get("name") for entry in items(container.get("env")) if entry.get("name") in TOKEN_NAMES]
         if held:
             yield f"The container {container.get('name')} has {', '.join(held)}: engines read a verified copy and need no hub token."
-    if _pod(workload).get("automountServiceAccountToken") is not False:
+    if any(pod.get("automountServiceAccountToken") is not False for pod in pods(workload)):
         yield "An engine gets a token of the Kubernetes API: set automountServiceAccountToken to false."
 
 
 def _two_allocators(workload: Mapping[str, Any]) -> Iterator[str]:
-    for container in _containers(workload):
+    for container in containers(workload):
         counted = [name for name in (part(container, "resources", "limits") or {}) if name == "nvidia.com/gpu"]
         if counted and part(container, "resources", "claims"):
             yield f"The container {container.get('name')} takes GPUs by claim and by device plugin: each may hand out the same GPU."
@@ -90,29 +71,28 @@ def _wrong_cache(workload: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _host_open(workload: Mapping[str, Any]) -> Iterator[str]:
-    shared = [name for name in ("hostNetwork", "hostPID", "hostIPC") if _pod(workload).get(name)]
+    shared = [name for name in ("hostNetwork", "hostPID", "hostIPC") if any(pod.get(name) for pod in pods(workload))]
     if shared and _engines(workload):
         yield f"An engine shares {', '.join(shared)} with its node; all its ranks are in one pod and need none of it."
 
 
 RULES = (
-    Rule(name="images-pinned", description="No image moves under its name.", types=POD_TEMPLATES, check=_moving_image),
     Rule(
         name="engines-by-digest",
         description="Engine images are pinned by digest.",
-        types=POD_TEMPLATES,
+        types=WORKLOADS,
         check=_engine_without_digest,
     ),
     Rule(
         name="engines-hold-no-token",
         description="Engines hold neither hub nor API tokens.",
-        types=POD_TEMPLATES,
+        types=WORKLOADS,
         check=_token_in_engine,
     ),
     Rule(
         name="one-gpu-allocator",
         description="GPUs are handed out by one allocator.",
-        types=POD_TEMPLATES,
+        types=WORKLOADS,
         check=_two_allocators,
     ),
     Rule(
@@ -121,13 +101,11 @@ RULES = (
         types=frozenset({"kubernetes:apps/v1:Deployment"}),
         check=_spare_needed,
     ),
-    Rule(
-        name="no-hicache-on-cuda", description="No cache that answers wrongly.", types=POD_TEMPLATES, check=_wrong_cache
-    ),
+    Rule(name="no-hicache-on-cuda", description="No cache that answers wrongly.", types=WORKLOADS, check=_wrong_cache),
     Rule(
         name="engines-keep-to-their-pod",
         description="Engines share no namespace with their node.",
-        types=POD_TEMPLATES,
+        types=WORKLOADS,
         check=_host_open,
     ),
 )

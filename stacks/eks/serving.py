@@ -125,8 +125,13 @@ def node_gate(planned: Plan, *, image: str, store: NodeDisk | SharedVolume) -> d
         "command": ["python3", "-c", program_text("node")],
         "env": [{"name": key, "value": value} for key, value in environment.items()],
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": devices,
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        # It runs before the engine and never beside it: its share of the node costs the engine nothing.
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, **devices},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
         "volumeMounts": [{"name": "weights", "mountPath": "/node", "readOnly": True}],
     }
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from policies import aws, capacity_block, workloads
+from policies.pack import violations
+from policies.rule import Resource
 from tests.support.eks import SCHEDULED
 from tests.support.eks_program import program
 
-RULES = (*aws.RULES, *capacity_block.RULES, *workloads.RULES)
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
     "scheduled": {"block": SCHEDULED},
@@ -26,12 +26,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_resource_violates_a_policy(variant: str) -> None:
     recording, _ = program(**VARIANTS[variant])
-    found = [
-        f"{resource.name}: {text} [{rule.name}]"
-        for resource in recording.resources
-        for rule in RULES
-        for text in rule.violations(resource.type, resource.inputs)
-    ]
+    found = violations([Resource(type=each.type, properties=each.inputs) for each in recording.resources])
     assert found == []
 
 
@@ -50,11 +45,6 @@ def test_a_load_balancer_that_is_open_to_the_world_is_refused() -> None:
             },
         }
     )
-    found = [
-        text
-        for resource in recording.resources
-        for rule in RULES
-        for text in rule.violations(resource.type, resource.inputs)
-    ]
+    found = violations([Resource(type=each.type, properties=each.inputs) for each in recording.resources])
     assert len(found) == 1
     assert "whole internet" in found[0]

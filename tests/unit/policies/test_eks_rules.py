@@ -82,8 +82,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("block-group-in-its-own-room", {**GROUP, "instanceTypes": ["p6-b300.48xlarge"]}, "instanceTypes"),
     ("block-group-in-its-own-room", {**GROUP, "updateConfig": {"updateStrategy": "DEFAULT"}}, "MINIMAL"),
     ("block-group-in-its-own-room", {**GROUP, "scalingConfig": {"minSize": 1}}, "minSize"),
-    ("images-pinned", deployment(container={"image": "lmsysorg/sglang:latest"}), "moves"),
-    ("images-pinned", deployment(container={"image": "registry:5000/sglang"}), "moves"),
     ("engines-by-digest", deployment(container={"image": "lmsysorg/sglang:dev-kimi-k31-pro"}), "no digest"),
     ("engines-hold-no-token", deployment(container={"env": [{"name": "HF_TOKEN", "value": "x"}]}), "HF_TOKEN"),
     ("engines-hold-no-token", deployment(pod={"automountServiceAccountToken": True}), "automountServiceAccountToken"),
