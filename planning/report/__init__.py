@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planning.plan import Plan
+from planning.report.brief import brief, output
 from planning.report.markdown import document
 from planning.report.sections import Section, sections
 from planning.report.text import screen
@@ -12,7 +13,7 @@ from planning.report.text import screen
 if TYPE_CHECKING:
     from planning.dev import DevPlan
 
-__all__ = ["markdown", "text"]
+__all__ = ["brief", "markdown", "output", "text"]
 
 
 def text(plan: Plan | DevPlan, *, colour: bool = False) -> str:

@@ -96,23 +96,25 @@ def _summary(plan: Plan) -> Section:
         rows=(
             ("engines", engines),
             ("machines", f"{plan.pool.nodes} × {plan.pool.machine}"),
-            ("does it fit", _verdict(plan)),
+            ("does it fit", verdict(plan)),
             ("first token after", span(plan.startup.first_token_seconds)),
             ("of which accelerators run", span(plan.startup.accelerated_seconds)),
             ("restart with warm caches", span(plan.startup.restart_seconds)),
             ("start-up probe gives", duration(limits.startup_seconds)),
-            ("cost", _money(plan)),
+            ("cost", money(plan)),
         ),
     )
 
 
-def _money(plan: Plan) -> str:
+def money(plan: Plan) -> str:
+    """What is known about the cost, in one sentence."""
     cost = plan.cost
     known = f"{dollars(cost.known_hourly_usd)} an hour" if cost.known_hourly_usd else "no price is public for this"
     return f"{known}; {cost.unknown} of {len(cost.lines)} groups have no known price" if cost.unknown else known
 
 
-def _verdict(plan: Plan) -> str:
+def verdict(plan: Plan) -> str:
+    """Whether it fits: yes, no, or what nobody knows."""
     ranks, hosts = plan.memory.ranks, plan.memory.hosts
     if any(rank.fits is False for rank in ranks) or any(not host.fits for host in hosts):
         return "no"

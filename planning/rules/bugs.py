@@ -54,6 +54,19 @@ def _(view: EngineView) -> Iterator[Found]:
 
 @RULES.engine(
     "sglang",
+    "hicache-misses",
+    NOTE,
+    why="on models with linear attention host hits may never happen: nodes are pruned, chunk boundaries are not backed up",
+    remedy="Watch sglang:hicache_host_used_tokens and load_back_tokens_total; if they stay at zero, HiCache only costs memory",
+    source="https://github.com/sgl-project/sglang/issues/33713, pull/30850 (open)",
+)
+def _(view: EngineView) -> Iterator[Found]:
+    if HICACHE in view.flags:
+        yield Found("HiCache may never be hit", HICACHE)
+
+
+@RULES.engine(
+    "sglang",
     "speculation-long-context",
     WARNING,
     why="builds before the fix died with Xid 13 at about 188,000 to 219,000 tokens on B300, and took the whole group along",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from catalog.recipes import HASH_SEED
+from catalog.recipes import EVENTS_PORT, HASH_SEED
 from planning.findings import Severity
 from planning.rules.context import Context, EngineView
 from planning.rules.rule import Found, Rules
@@ -69,6 +69,26 @@ def _(context: Context) -> Iterator[Found]:
     for view in context.engines:
         if view.workload.engine == "vllm" and view.env.get("PYTHONHASHSEED") != HASH_SEED:
             yield Found(f"{view.role}: PYTHONHASHSEED is not the router's", view.env.get("PYTHONHASHSEED", "unset"))
+
+
+@RULES.stack(
+    "kv-events",
+    ERROR,
+    why="the router's index of prefixes lives on these events; without them every prompt is computed anew",
+    remedy="Leave kv-events-config to the plan",
+)
+def _(context: Context) -> Iterator[Found]:
+    prefill = context.engine("prefill")
+    config = prefill.json("kv-events-config") if prefill else {}
+    if prefill is None or not isinstance(config, dict):
+        if prefill:
+            yield Found("prefill publishes no cache events", "kv-events-config")
+        return
+    if config.get("enable_kv_cache_events") is not True:
+        yield Found("prefill's cache events are off", "enable_kv_cache_events")
+    port = str(config.get("endpoint", "")).rpartition(":")[2]
+    if port != str(EVENTS_PORT):
+        yield Found("prefill publishes its events where the router does not listen", str(config.get("endpoint", "")))
 
 
 @RULES.stack(

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import yaml
 
 from planning.__main__ import main
 from planning.plan import Plan, plan
-from planning.report import markdown, text
+from planning.report import brief, markdown, output, text
 from planning.rules import RULES
 from planning.settings import load
 from tests.support.configs import FILLED, NOW, ROOT, values
@@ -147,3 +148,18 @@ def test_the_rules_are_listed_with_reason_and_source(capsys: pytest.CaptureFixtu
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(RULES) + 2
     assert {line.count(" | ") for line in lines} == {4}
+
+
+def test_a_preview_is_told_the_verdict_and_every_warning_in_few_lines():
+    found = planned("gke-tpu7x")
+    told = brief(found)
+    assert told.startswith("fits: yes; unified pool 532,352 tokens")
+    assert told.count("warning: ") == sum(finding.severity == "warning" for finding in found.findings)
+    assert "note: " not in told
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_stack_output_does_not_change_with_the_clock(stack: str):
+    later = plan(load(values(stack)), now=NOW + timedelta(days=5, minutes=7))  # type: ignore[arg-type]
+    assert output(planned(stack)) == output(later)
+    assert json.loads(json.dumps(output(later))) == output(later)
