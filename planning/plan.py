@@ -54,9 +54,9 @@ class Plan(Part):
         return tuple(found for found in self.findings if found.severity is Severity.ERROR)
 
     def refuse_errors(self) -> None:
-        """Raises ConfigurationError with every finding when one of them is an error."""
+        """Raises ConfigurationError with every error and warning when there is an error."""
         if self.errors:
-            raise ConfigurationError(list(self.findings))
+            raise ConfigurationError([found for found in self.findings if found.severity is not Severity.NOTE])
 
 
 def plan(settings: CloudSettings, *, now: datetime | None = None, block: CapacityBlock | None = None) -> Plan:

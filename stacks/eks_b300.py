@@ -44,6 +44,7 @@ from components.weights.staging_job import StagingJob
 from components.weights.static_volume import StaticVolume
 from components.weights.volume_job import VolumeJob
 from planning.plan import Plan, plan
+from planning.report import brief, output
 from planning.settings.eks import EksB300, FsxWeights, NoProof, NvmeWeights, PrometheusMonitoring
 from stacks.eks import hardware, monitoring, names, serving, weights
 from stacks.eks.flows import flows
@@ -58,6 +59,7 @@ def build(settings: EksB300) -> Mapping[str, Any]:
     provider = aws.Provider("aws", region=settings.region, default_tags={"tags": tags})
     planned = plan(settings, block=look_up(settings.capacity_block.reservation, provider=provider))
     planned.refuse_errors()
+    pulumi.log.info(brief(planned))
 
     ground = _ground(settings, provider)
     inside = _inside(settings, planned, ground)
@@ -74,6 +76,7 @@ def build(settings: EksB300) -> Mapping[str, Any]:
         "proof": proof,
         "bucket": staged.bucket.bucket,
         "block": names.calendar(planned),
+        "plan": output(planned),
     }
 
 
