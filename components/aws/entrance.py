@@ -9,8 +9,6 @@ import pulumi_aws as aws
 
 TLS_POLICY = "ELBSecurityPolicy-TLS13-1-2-2021-06"
 
-MAX_DEREGISTRATION_SECONDS = 3600
-
 
 @dataclass(frozen=True, kw_only=True)
 class EntranceArgs:
@@ -19,7 +17,8 @@ class EntranceArgs:
     subnets: one a zone; private ones for an internal balancer, public ones otherwise. node_port: where the gateway's
     Service listens on every system node. autoscaling_group: of those nodes. nodes: their security group.
     callers: CIDRs that may connect. certificate_arn: ends TLS at the balancer; without it the port is plain HTTP.
-    idle_seconds: how long a connection may be silent, 60 to 6,000.
+    idle_seconds: how long a connection may be silent, 60 to 6,000. drain_seconds: how long running connections through a
+    node that goes are kept, up to 3,600.
     """
 
     vpc_id: pulumi.Input[str]
@@ -31,6 +30,7 @@ class EntranceArgs:
     autoscaling_group: pulumi.Input[str]
     nodes: pulumi.Input[str]
     idle_seconds: int
+    drain_seconds: int
     certificate_arn: str | None = None
 
 
@@ -62,8 +62,8 @@ class Entrance(pulumi.ComponentResource):
             target_type="instance",
             protocol="TCP",
             port=args.node_port,
-            # A node that leaves must not cut the streams that run through it: they get as long as an idle connection.
-            deregistration_delay=min(args.idle_seconds, MAX_DEREGISTRATION_SECONDS),
+            # A node that leaves must not cut the streams that run through it: they get as long as a gateway pod that goes.
+            deregistration_delay=args.drain_seconds,
             # A node port without a ready pod behind it refuses connections.
             health_check={"protocol": "TCP", "port": "traffic-port"},
             opts=child,
@@ -79,7 +79,7 @@ class Entrance(pulumi.ComponentResource):
             protocol="TLS" if tls else "TCP",
             certificate_arn=args.certificate_arn,
             ssl_policy=TLS_POLICY if tls else None,
-            # TLS listeners have a fixed idle time; a reasoning model's silent phases are bridged by the gateway's keep-alives.
+            # AWS fixes the idle time of TLS listeners at 350 s.
             tcp_idle_timeout_seconds=None if tls else args.idle_seconds,
             default_actions=[{"type": "forward", "target_group_arn": targets.arn}],
             opts=child,

@@ -50,7 +50,7 @@ class Prometheus(pulumi.ComponentResource):
         metadata = {"name": name, "namespace": args.namespace, "labels": labels}
         files = {"prometheus.yaml": _with_rules(args.scrape_configuration), **args.rules}
         k8s.core.v1.ConfigMap(name, metadata=metadata, data=files, opts=child)
-        self._volume(name, args=args, metadata=metadata)
+        claim = self._volume(name, args=args, metadata=metadata)
         self._rights(name, args=args, metadata=metadata)
         k8s.core.v1.Service(
             name,
@@ -70,12 +70,12 @@ class Prometheus(pulumi.ComponentResource):
                     "spec": _pod(args, name=name),
                 },
             },
-            opts=child,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[claim]),
         )
         self.service = name
         self.register_outputs({"service": name})
 
-    def _volume(self, name: str, *, args: PrometheusArgs, metadata: Mapping[str, Any]) -> None:
+    def _volume(self, name: str, *, args: PrometheusArgs, metadata: Mapping[str, Any]) -> pulumi.Resource:
         """A claim of its own, not a StatefulSet's template: those outlive the StatefulSet, and their disks the cluster."""
         child = pulumi.ResourceOptions(parent=self)
         storage = k8s.storage.v1.StorageClass(
@@ -88,9 +88,10 @@ class Prometheus(pulumi.ComponentResource):
             allow_volume_expansion=True,
             opts=child,
         )
-        k8s.core.v1.PersistentVolumeClaim(
+        return k8s.core.v1.PersistentVolumeClaim(
             name,
-            metadata=metadata,
+            # It is bound once the pod is placed, which the StatefulSet's own wait shows.
+            metadata={**metadata, "annotations": {"pulumi.com/skipAwait": "true"}},
             spec={
                 "accessModes": ["ReadWriteOnce"],
                 "storageClassName": name,

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 import pulumi
 import pulumi_kubernetes as k8s
 
+NO_WAIT: Mapping[str, str] = {"pulumi.com/skipAwait": "true"}
+"""The provider waits for a claim five minutes, whatever one tells it; the Job that mounts it shows that it is bound."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class StaticVolumeArgs:
@@ -33,7 +36,7 @@ class StaticVolume(pulumi.ComponentResource):
         size = {"storage": f"{args.gib}Gi"}
         volume = k8s.core.v1.PersistentVolume(
             name,
-            metadata={"name": name},
+            metadata={"name": name, "annotations": dict(NO_WAIT)},
             spec={
                 "capacity": size,
                 "accessModes": ["ReadWriteMany"],
@@ -51,7 +54,7 @@ class StaticVolume(pulumi.ComponentResource):
         )
         self.claim = k8s.core.v1.PersistentVolumeClaim(
             name,
-            metadata={"name": args.claim, "namespace": args.namespace},
+            metadata={"name": args.claim, "namespace": args.namespace, "annotations": dict(NO_WAIT)},
             spec={
                 "accessModes": ["ReadWriteMany"],
                 "storageClassName": "",

@@ -21,7 +21,7 @@ from planning.settings.eks import (
     FsxWeights,
 )
 from planning.settings.eks import PublicEndpoint as PublicSettings
-from stacks.eks.names import HYDRATION, NODE_PORT, WEIGHTS, has_started, known_block
+from stacks.eks.names import GATEWAY_DRAIN_SECONDS, HYDRATION, NODE_PORT, WEIGHTS, has_started, known_block
 from stacks.eks.weights import copy_namespace
 
 
@@ -174,5 +174,6 @@ def entrance(
         autoscaling_group=autoscaling_group,
         nodes=nodes,
         idle_seconds=wanted.idle_seconds,
+        drain_seconds=GATEWAY_DRAIN_SECONDS,
         certificate_arn=wanted.certificate_arn,
     )

@@ -32,6 +32,7 @@ def entrance(*, internal: bool = True, certificate_arn: str | None = None) -> Re
                 autoscaling_group="asg-1",
                 nodes="sg-nodes",
                 idle_seconds=3600,
+                drain_seconds=300,
                 certificate_arn=certificate_arn,
             ),
         )
@@ -51,7 +52,7 @@ def test_the_balancer_is_internal_and_its_targets_are_the_nodes_of_the_group() -
 def test_a_silent_stream_is_not_cut_before_its_time() -> None:
     recording = entrance()
     assert recording.one("Listener").inputs["tcpIdleTimeoutSeconds"] == 3600
-    assert recording.one("TargetGroup").inputs["deregistrationDelay"] == 3600
+    assert recording.one("TargetGroup").inputs["deregistrationDelay"] == 300
 
 
 def test_only_the_stated_callers_reach_the_balancer_and_it_reaches_nothing_but_the_node_port() -> None:
