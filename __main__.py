@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pulumi
 from pulumi.runtime.config import get_config_env
 
 from planning.findings import ConfigurationError
-from planning.settings import decode, load, planned_only
-from planning.settings.dev import Dev
-from planning.settings.eks import EksB300
-
-
-def build() -> Mapping[str, Any]:
-    """Builds the environment that the stack's config describes. A cloud's SDK is imported for its own environments only."""
-    settings = load(decode(get_config_env()))
-    if isinstance(settings, Dev):
-        from stacks import dev
-
-        return dev.build(settings)
-    if isinstance(settings, EksB300):
-        from stacks import eks_b300
-
-        return eks_b300.build(settings)
-    raise ConfigurationError([planned_only(settings.target)])
-
+from planning.settings import decode, load
+from stacks.building import build
 
 try:
-    outputs = build()
+    outputs = build(load(decode(get_config_env())))
 except ConfigurationError as error:
     # The message is for whoever sits at the terminal: every finding, one line each, and no traceback.
     raise pulumi.RunError(f"the configuration can't be used\n{error}") from None

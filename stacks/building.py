@@ -1,0 +1,29 @@
+"""Which environment a stack's settings describe, and its program. A cloud's SDK is imported for its own environments only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from planning.findings import ConfigurationError
+from planning.settings import planned_only
+
+if TYPE_CHECKING:
+    from planning.settings import AnySettings
+    from planning.settings.dev import Dev
+    from planning.settings.eks import EksB300
+
+
+def build(settings: AnySettings) -> Mapping[str, Any]:
+    """Registers the environment's resources; returns the stack's outputs. Raises ConfigurationError before anything is made."""
+    match settings.target:
+        case "dev":
+            from stacks import dev
+
+            return dev.build(cast("Dev", settings))
+        case "eks-b300":
+            from stacks import eks_b300
+
+            return eks_b300.build(cast("EksB300", settings))
+        case target:
+            raise ConfigurationError([planned_only(target)])
