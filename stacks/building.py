@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from planning.findings import ConfigurationError
 from planning.settings import planned_only
 
 if TYPE_CHECKING:
     from planning.settings import AnySettings
-    from planning.settings.dev import Dev
-    from planning.settings.eks import EksB300
 
 
 def build(settings: AnySettings) -> Mapping[str, Any]:
@@ -20,10 +18,10 @@ def build(settings: AnySettings) -> Mapping[str, Any]:
         case "dev":
             from stacks import dev
 
-            return dev.build(cast("Dev", settings))
+            return dev.build(settings)
         case "eks-b300":
             from stacks import eks_b300
 
-            return eks_b300.build(cast("EksB300", settings))
+            return eks_b300.build(settings)
         case target:
             raise ConfigurationError([planned_only(target)])

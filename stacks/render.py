@@ -92,8 +92,8 @@ def render(settings: AnySettings, *, stack: str) -> list[Rendered]:
         def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
             return args.name, _made(args.typ, dict(args.inputs))
 
-        def call(self, args: mocks.MockCallArgs) -> dict[str, Any]:
-            return _answer(args.token, settings)
+        def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+            return _answer(args.token, settings), None
 
     class Monitor(mocks.MockMonitor):
         def RegisterResource(self, request: Any) -> Any:
