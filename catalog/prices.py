@@ -30,13 +30,6 @@ PRICES = (
     Price(item="m7i.2xlarge", unit="hour", region="us-east-1", usd=0.4032, source=_KARPENTER),
     Price(item="m7i.4xlarge", unit="hour", region="us-east-1", usd=0.8064, source=_KARPENTER),
     Price(item="m7i.8xlarge", unit="hour", region="us-east-1", usd=1.6128, source=_KARPENTER),
-    Price(
-        item="fsx-lustre-125",
-        unit="GiB-month",
-        region="us-east-1",
-        usd=0.145,
-        source=Source(where="third-party pages on FSx for Lustre, 125 MB/s/TiB tier", date="2026", kind="field note"),
-    ),
 )
 
 

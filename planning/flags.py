@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,7 +34,38 @@ ALIASES: Mapping[str, Mapping[str, str]] = {
 }
 """Other spellings that the engines accept, abbreviations among them; the rules know one name for each flag."""
 
+LARGEST = 1e18
+"""A number beyond it is a typing error, and would only overflow."""
+
 Value = bool | int | float | str | None
+
+SUFFIXES: Mapping[str, Mapping[str, int]] = {
+    "sglang": {
+        **{letter: 10 ** (3 * power) for power, letter in enumerate("kMGT", start=1)},
+        **{f"{letter}i": 2 ** (10 * power) for power, letter in enumerate("KMGT", start=1)},
+    },
+    "vllm": {
+        **{letter: 10 ** (3 * power) for power, letter in enumerate("kmgt", start=1)},
+        **{letter: 2 ** (10 * power) for power, letter in enumerate("KMGT", start=1)},
+    },
+}
+"""What may stand behind a number: SGLang counts like Kubernetes, vLLM by the letter's case (human_readable_int of both)."""
+
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)([A-Za-z]*)")
+
+
+def parse_number(engine: str, text: str) -> float | None:
+    """A number as the engine reads it, or None where it would refuse."""
+    found = _NUMBER.fullmatch(text.strip())
+    if not found:
+        return None
+    number, suffix = found.groups()
+    if not suffix:
+        return float(number)
+    factor = SUFFIXES[engine].get(suffix)
+    if factor is None or ("." in number and factor % 10):
+        return None
+    return float(number) * factor
 
 
 @dataclass(frozen=True)
@@ -57,11 +89,8 @@ class Flags:
 
     def number(self, name: str, default: float) -> float:
         """The value as a number; what is none counts as the default (the rule on numbers reports it)."""
-        try:
-            number = float(self.values.get(name) or default)
-        except ValueError:
-            return default
-        return number if abs(number) < 1e18 else default
+        number = parse_number(self.engine, self.values.get(name) or str(default))
+        return default if number is None or abs(number) >= LARGEST else number
 
     def argv(self) -> tuple[str, ...]:
         """As arguments, in order."""

@@ -39,7 +39,8 @@ from planning.workload import UNIFIED_CHECKS, EngineWorkload, GpuClaim, Group, P
 SHM_GIB = 64
 """/dev/shm of a prefill/decode engine (AMD-AGI/Infera@5890f7f)."""
 DRAIN_SECONDS, SHUTDOWN_SECONDS, SUPERVISOR_SECONDS = 30, 300, 30
-RESERVE_CPU_MILLICORES = 16_000
+RESERVE_CPU_MILLICORES, RESERVE_GIB = 16_000, 64
+"""Left for the node's own daemons: asapd-lite with its huge pages, DRA, DRANET, monitoring."""
 EPHEMERAL_GIB = 64
 RENDER_SERVICE = "prefill-render"
 CHECKS = (*UNIFIED_CHECKS, "needles-under-concurrency")
@@ -192,7 +193,8 @@ def _workload(
             role,
         ),
         cpu_millicores=A4X_MAX.vcpus * 1000 - RESERVE_CPU_MILLICORES,
-        memory_gib=math.ceil(sum(_shares(settings, role).values()) / GIB),
+        # The pod has the node to itself: RDMA takes all of a node's interfaces. Nobody publishes what loading takes.
+        memory_gib=math.floor(A4X_MAX.usable_bytes / GIB) - RESERVE_GIB,
         shm_gib=SHM_GIB,
         ephemeral_gib=EPHEMERAL_GIB,
         ready_seconds=limits.engine_ready_seconds,

@@ -11,6 +11,7 @@ from catalog.engine_flags import CHOICES, KNOWN_FLAGS
 from catalog.models import KIMI_K31_PRO
 from catalog.models import model as known_model
 from planning.findings import Severity
+from planning.flags import parse_number
 from planning.rules.context import Context, EngineView
 from planning.rules.rule import Found, Rules
 from planning.settings.base import FULL_COMMIT
@@ -119,12 +120,8 @@ def _(view: EngineView) -> Iterator[Found]:
 def _(view: EngineView) -> Iterator[Found]:
     for name, value in view.flags.values.items():
         wants_number = NUMBERS.search(f"-{name}") and not name.endswith(("model-path", "draft-model-path"))
-        if wants_number and value is not None and "$(" not in value and not _is_number(value):
+        if wants_number and value is not None and "$(" not in value and parse_number(view.flags.engine, value) is None:
             yield Found(f"{name} is not a number", value)
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"-?\d+(\.\d+)?([kKmM]i?)?", text) is not None
 
 
 @RULES.engine(

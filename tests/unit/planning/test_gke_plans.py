@@ -177,3 +177,10 @@ def test_reading_the_volume_takes_as_long_as_its_throughput_allows():
 def test_a_volume_that_waits_for_its_first_consumer_costs_accelerator_hours():
     early, late = tpu(), tpu(**{"weights.binding": "first-consumer"})
     assert late.startup.accelerated_seconds.low > early.startup.accelerated_seconds.low + 3600
+
+
+@pytest.mark.parametrize("tier", [{"kind": "mooncake"}, {"kind": "native", "gib_per_rank": 150}])
+def test_a_gpu_pod_has_room_for_its_shares_and_leaves_the_node_some(tier: dict[str, object]):
+    planned = gpu(tier=tier)
+    for engine, host in zip(planned.engines, planned.memory.hosts, strict=True):
+        assert host.total_gib < engine.memory_gib < host.usable_gib

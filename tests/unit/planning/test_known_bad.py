@@ -73,3 +73,36 @@ def test_an_acknowledged_error_becomes_a_note_with_the_reason():
     (found,) = [found for found in findings("eks-b300", changes) if found.rule == "image-digest"]
     assert found.severity is Severity.NOTE
     assert "a throw-away test" in found.line()
+
+
+GOOD: list[tuple[str, dict[str, Any]]] = [
+    ("eks-b300", {"weights.store": "fsx", "cluster.version": "1.35", "cluster.release_version": None}),
+    ("eks-b300", {"weights.store": "efs"}),
+    ("eks-b300", {"nodes.count": 2, "capacity_block.facts.count": 2}),
+    ("eks-b300", {"gpu_allocation": "device-plugin", "router": "inference-extension"}),
+    ("eks-b300", {"monitoring": {"kind": "amp"}, "cluster.control_plane": "eks-component"}),
+    ("eks-b300", {"model.served_name": "ml-team/kimi-k3-1-pro", "engine.flags.max-running-requests": 32}),
+    ("eks-b300", {"engine.flags.context-length": "1Mi"}),
+    ("eks-b300", {"capacity_block.facts": "(missing)"}),
+    (
+        "eks-b300",
+        {
+            "gateway": {
+                "exposure": "internet-facing",
+                "auth": {"kind": "api-keys", "secret": {"name": "keys", "key": "keys"}},
+                "callers": ["0.0.0.0/0"],
+                "port": 443,
+                "certificate_arn": "arn:aws:acm:us-west-2:123456789012:certificate/abc",
+            }
+        },
+    ),
+    ("gke-a4x-max", {"tier": {"kind": "native", "gib_per_rank": 100}, "orchestration": "disaggregated-set"}),
+    ("gke-a4x-max", {"prefill_shape.replicas": 2}),
+    ("gke-tpu7x", {"replicas": 4}),
+    ("gke-tpu7x", {"engine.flags.enable-hierarchical-cache": None, "engine.flags.hicache-ratio": None}),
+]
+
+
+@pytest.mark.parametrize(("stack", "changes"), GOOD, ids=[f"{stack} {list(change)}" for stack, change in GOOD])
+def test_a_configuration_that_is_meant_to_work_is_not_refused(stack: str, changes: dict[str, Any]):
+    assert [found.line() for found in findings(stack, changes) if found.severity is Severity.ERROR] == []
