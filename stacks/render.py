@@ -93,14 +93,14 @@ def render(settings: AnySettings, *, stack: str) -> list[Rendered]:
             return args.name, _made(args.typ, dict(args.inputs))
 
         def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
-            return _answer(args.token, settings), None
+            return _answer(args.token, settings), []
 
     class Monitor(mocks.MockMonitor):
         def RegisterResource(self, request: Any) -> Any:
             if request.custom or request.remote:
                 inputs = _plain(rpc.deserialize_properties(request.object, keep_unknowns=True))
                 found.append(Rendered(type=request.type, name=request.name, inputs=inputs))
-            return super().RegisterResource(request)
+            return super().RegisterResource(request)  # type: ignore[no-untyped-call]
 
     def program() -> None:
         try:
