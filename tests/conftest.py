@@ -10,9 +10,11 @@ import pytest
 
 from sandbox.cluster import Layout, Profile
 from tests.support.cluster import started
+from tests.support.dev import Dev, dev_up
 
 TESTS = Path(__file__).parent
-LEVELS = ("unit", "program", "engine", "cluster", "serving", "vendor")
+LEVELS = ("unit", "program", "vendor", "cluster", "serving", "engine")
+"""The cheap ones first. Engine comes last: it takes the dev stack down that the serving level uses."""
 TARGETS = {"dev": "dev", "eks": "eks_b300", "aws": "eks_b300", "clouds": "eks_b300"}
 """A word in a test's path below its level → the environment that the test is about."""
 
@@ -22,6 +24,7 @@ def level_of(path: Path) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LEVELS.index(level_of(item.path)))  # stable: the order within a level stays
     for item in items:
         item.add_marker(getattr(pytest.mark, level_of(item.path)))
         for word, target in TARGETS.items():
@@ -57,3 +60,10 @@ def node_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
     """The embedded cluster with its real node, one for the whole run."""
     with started(tmp_path_factory.mktemp("node") / "state", profile=Profile.NODE) as layout:
         yield layout
+
+
+@pytest.fixture(scope="session")
+def dev(node_cluster: Layout, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dev]:
+    """The dev stack, up on the embedded cluster; one for the whole run."""
+    with dev_up(node_cluster, tmp_path_factory.mktemp("dev")) as stands:
+        yield stands

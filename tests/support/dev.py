@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,29 @@ import yaml
 from sandbox import cluster
 from sandbox.cluster import Layout
 from sandbox.images import make_bundle
-from tests.support.pulumi import PROJECT, Stack
+from tests.support.pulumi import PROJECT, Outcome, Stack
+
+
+@dataclass(frozen=True)
+class Dev:
+    """A dev stack, its cluster, what its first `up` did, and what was in the cluster before."""
+
+    stack: Stack
+    layout: Layout
+    first: Outcome
+    before: set[str]
+
+
+@contextmanager
+def dev_up(layout: Layout, directory: Path) -> Iterator[Dev]:
+    """The dev stack after an `up`; taken down again whatever happens."""
+    before = everything(layout)
+    stack = dev_stack(layout, directory)
+    try:
+        yield Dev(stack, layout, stack.up().succeeded(), before)
+    finally:
+        stack.unlock()
+        stack.destroy()
 
 
 def dev_config(layout: Layout, bundle: Path) -> dict[str, Any]:

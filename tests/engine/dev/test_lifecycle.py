@@ -1,4 +1,7 @@
-"""The dev stack on the real engine and a real node, from nothing to nothing. The tests build on each other, in this order."""
+"""The dev stack on the real engine and a real node, from nothing to nothing.
+
+The tests build on each other, in this order, and begin with the stack as its fixture left it: up.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +9,14 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-
-import pytest
 
 from sandbox import cluster
 from sandbox.cluster import Layout
 from tests.support.cluster import get
-from tests.support.dev import changed, dev_config, dev_stack, everything
-from tests.support.pulumi import Outcome, Stack
+from tests.support.dev import Dev, changed, dev_config, everything
 
 SERVING = "llm-serving"
-
-
-@dataclass(frozen=True)
-class Dev:
-    """The stack, its cluster, and what the first `up` said."""
-
-    stack: Stack
-    layout: Layout
-    first: Outcome
-    before: set[str]
-
-
-@pytest.fixture(scope="module")
-def dev(node_cluster: Layout, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dev]:
-    before = everything(node_cluster)
-    stack = dev_stack(node_cluster, tmp_path_factory.mktemp("dev"))
-    yield Dev(stack, node_cluster, stack.up().succeeded(), before)
-    stack.unlock()
-    stack.destroy()
 
 
 def test_up_ends_with_an_answered_request_through_each_router(dev: Dev) -> None:
