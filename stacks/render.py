@@ -83,9 +83,38 @@ class Rendered:
         )
 
 
+@dataclass(frozen=True)
+class Registration:
+    """What the program asked the engine for: a resource, a component, or a part that a provider expands."""
+
+    urn: str
+    type: str
+    name: str
+    inputs: dict[str, Any]
+    parent: str
+    depends_on: tuple[str, ...]
+    is_resource: bool
+    """Not a component of the program's own."""
+
+    @property
+    def kind(self) -> str:
+        """The last part of its type token."""
+        return self.type.rpartition(":")[2]
+
+
 def render(settings: AnySettings, *, stack: str) -> list[Rendered]:
     """The resources of an environment, sorted by file. Raises ConfigurationError."""
-    found: list[Rendered] = []
+    found = [
+        Rendered(type=each.type, name=each.name, inputs=each.inputs)
+        for each in record(settings, stack=stack)
+        if each.is_resource and not each.type.startswith("pulumi:")
+    ]
+    return sorted(found, key=lambda each: each.file)
+
+
+def record(settings: AnySettings, *, stack: str) -> list[Registration]:
+    """Everything that the program registers, in order. Raises ConfigurationError."""
+    found: list[Registration] = []
     failed: list[ConfigurationError] = []
 
     class Cloud(mocks.Mocks):
@@ -97,10 +126,19 @@ def render(settings: AnySettings, *, stack: str) -> list[Rendered]:
 
     class Monitor(mocks.MockMonitor):
         def RegisterResource(self, request: Any) -> Any:
-            if request.custom or request.remote:
-                inputs = _plain(rpc.deserialize_properties(request.object, keep_unknowns=True))
-                found.append(Rendered(type=request.type, name=request.name, inputs=inputs))
-            return super().RegisterResource(request)  # type: ignore[no-untyped-call]
+            answer = super().RegisterResource(request)  # type: ignore[no-untyped-call]
+            found.append(
+                Registration(
+                    urn=answer.urn,
+                    type=request.type,
+                    name=request.name,
+                    inputs=_plain(rpc.deserialize_properties(request.object, keep_unknowns=True)),
+                    parent=request.parent,
+                    depends_on=tuple(request.dependencies),
+                    is_resource=request.custom or request.remote,
+                )
+            )
+            return answer
 
     def program() -> None:
         try:
@@ -114,7 +152,7 @@ def render(settings: AnySettings, *, stack: str) -> list[Rendered]:
     pulumi.runtime.test(program)()
     if failed:
         raise failed[0]
-    return sorted((each for each in found if not each.type.startswith("pulumi:")), key=lambda each: each.file)
+    return found
 
 
 def _made(kind: str, inputs: dict[str, Any]) -> dict[str, Any]:
