@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from catalog.recipes import EVENTS_PORT, HASH_SEED
 from planning.findings import Severity
+from planning.router_check import problems
 from planning.rules.context import Context, EngineView
 from planning.rules.rule import Found, Rules
 
@@ -139,3 +140,15 @@ def _(context: Context) -> Iterator[Found]:
 def _(context: Context) -> Iterator[Found]:
     if not 1 <= len(context.router.target_ports) <= 8:
         yield Found("the router has too many target ports", len(context.router.target_ports))
+
+
+@RULES.stack(
+    "router-config",
+    ERROR,
+    why="the router stops at start on what it does not know, or takes it and does nothing with it",
+    remedy="Leave the router's configuration to the plan",
+    source="catalog/router_plugins.py",
+)
+def _(context: Context) -> Iterator[Found]:
+    for problem in problems(context.router.picker, context.router.flavour):
+        yield Found("the router's configuration is wrong", problem)

@@ -45,7 +45,7 @@ def test_every_rule_that_refuses_or_warns_has_a_configuration_that_it_catches():
     caught = {case["expect"] for case in CASES}
     silent = {rule.id for rule in RULES if rule.severity is not Severity.NOTE} | set(BLOCK_RULES)
     # These guard what the plan derives itself, and no configuration can break them: see the tests of the rules.
-    assert silent - caught == {"router-block", "roles-model", "memory-limit"}
+    assert silent - caught == {"router-block", "router-config", "roles-model", "memory-limit"}
 
 
 @pytest.mark.parametrize("stack", sorted(FILLED))
