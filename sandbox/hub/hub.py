@@ -35,6 +35,8 @@ DRAFTER = "example/tiny-drafter"
 LFS_FROM_BYTES = 1024 * 1024
 """Files of this size and more are LFS files here; the hub's own limit is 10 MiB, the model here is smaller than that."""
 BLOCK = 1024 * 1024
+SPOIL_BODY = ("cut", "short", "flip", "stall", "whole")
+"""Faults that a HEAD request does not meet."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +165,8 @@ class Hub:
     blob_port: int = 0
     signed_seconds: float = 3600.0
     page: int = 100
-    requests: list[tuple[str, str, int]] = field(default_factory=list)
-    """(kind, path, status) of each request that was answered."""
+    requests: list[tuple[str, str, int, float]] = field(default_factory=list)
+    """(kind, path, status, time on the monotonic clock) of each request that was answered."""
     leaked: list[str] = field(default_factory=list)
     """Paths of requests that brought the hub's token to the host of the blobs."""
     sent: int = 0
@@ -172,18 +174,20 @@ class Hub:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _key: bytes = field(default_factory=lambda: os.urandom(16))
 
-    def fault(self, kind: str, path: str) -> Fault | None:
-        """Takes the next fault that applies."""
+    def fault(self, kind: str, path: str, *, body: bool, span: range) -> Fault | None:
+        """Takes the next fault that applies. body: whether the answer has one that could be spoilt; span: its bytes."""
         with self._lock:
             for fault in self.faults:
-                if fault.times > 0 and kind in fault.on and re.search(fault.path, path):
+                applies = fault.times > 0 and kind in fault.on and re.search(fault.path, path)
+                spoils = (body or fault.kind not in SPOIL_BODY) and (fault.kind != "flip" or fault.at in span)
+                if applies and spoils:
                     fault.times -= 1
                     return fault
         return None
 
     def note(self, kind: str, path: str, status: int) -> None:
         with self._lock:
-            self.requests.append((kind, path, status))
+            self.requests.append((kind, path, status, time.monotonic()))
             del self.requests[:-100_000]
 
     def count(self, sent: int) -> None:
@@ -270,8 +274,9 @@ class Handler(BaseHTTPRequestHandler):
         if start + self.hub.page < len(paths):
             address = f"{self._base()}/api/models/{repo}/tree/{revision}?recursive=true&cursor={start + self.hub.page}"
             more["Link"] = f'<{address}>; rel="next"'
+        entries = [repository.entry(path) for path in paths[start : start + self.hub.page]]
         self.hub.note("tree", repo, 200)
-        self._json([repository.entry(path) for path in paths[start : start + self.hub.page]], more)
+        self._json(entries, more)
 
     def _resolve(self, repo: str, revision: str, path: str) -> None:
         fault = self._early_fault("resolve", path)
@@ -310,7 +315,7 @@ class Handler(BaseHTTPRequestHandler):
         return self._content("blob", path, file, {"ETag": f'"{file.sha256}"'}, fault)
 
     def _early_fault(self, kind: str, path: str) -> Fault | None:
-        fault = self.hub.fault(kind, path)
+        fault = self.hub.fault(kind, path, body=self.command == "GET", span=self._span())
         if fault and fault.kind == "status":
             after = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
             self.hub.note(kind, path, fault.status)
@@ -333,9 +338,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _content(self, kind: str, path: str, file: File, headers: Mapping[str, str], fault: Fault | None) -> None:
         start, stop, status = 0, file.size, 200
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
-        if wanted and not (fault and fault.kind == "whole"):
-            start, stop = int(wanted[1]), min(file.size, int(wanted[2]) + 1 if wanted[2] else file.size)
+        if self.headers.get("Range") and not (fault and fault.kind == "whole"):
+            start, stop = self._span().start, min(file.size, self._span().stop)
             if start >= file.size:
                 raise Refusal(416, message=f"the file has {file.size} bytes")
             status = 206
@@ -386,6 +390,11 @@ class Handler(BaseHTTPRequestHandler):
     def _base(self) -> str:
         return f"http://{self.headers.get('Host')}"
 
+    def _span(self) -> range:
+        """The bytes that the request asks for."""
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
+        return range(int(wanted[1]), int(wanted[2]) + 1 if wanted[2] else sys.maxsize) if wanted else range(sys.maxsize)
+
     def _blob_base(self) -> str:
         # By the name that the client has for this host: inside a cluster it is a Service.
         return f"http://{(self.headers.get('Host') or '').partition(':')[0]}:{self.hub.blob_port}"
@@ -430,7 +439,8 @@ class Server:
         self.hub = hub
         self._listeners = [_Listener((host, port), handler)]
         self._listeners.append(_Listener((host, blob_port if blob_port is not None else port and port + 1), handler))
-        hub.blob_port = self._listeners[1].server_address[1]
+        self.blob_port: int = self._listeners[1].server_address[1]
+        hub.blob_port = self.blob_port
 
     @property
     def address(self) -> str:

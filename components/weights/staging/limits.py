@@ -17,11 +17,19 @@ STOPPED = "stopped by a signal"
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long to keep trying. give_up: seconds without a byte of progress. first, longest: pauses between tries."""
+    """How long to keep trying. give_up: seconds without a byte of progress; pauses grow from 1/1800 of it to 1/15."""
 
     give_up: float = 900.0
-    first: float = 0.5
-    longest: float = 60.0
+
+    @property
+    def first(self) -> float:
+        """The shortest pause: 0.5 s of 900."""
+        return self.give_up / 1800
+
+    @property
+    def longest(self) -> float:
+        """The longest pause: 60 s of 900."""
+        return self.give_up / 15
 
     def pause(self, attempt: int) -> float:
         """Seconds before try `attempt` (from 1): exponential, with full jitter above half."""

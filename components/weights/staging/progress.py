@@ -71,8 +71,9 @@ class Progress:
         rate = self.rate()
         share = 100 * self.done_bytes / self.total_bytes if self.total_bytes else 100.0
         left = f"{_time((self.total_bytes - self.done_bytes) / rate)} left" if rate > 0 else "no bytes yet"
+        unit, name = (1e9, "GB") if self.total_bytes >= 1e10 else (1e6, "MB")
         return (
-            f"{self.doing} {self.done_bytes / 1e9:.1f}/{self.total_bytes / 1e9:.1f} GB {share:.1f} % "
+            f"{self.doing} {self.done_bytes / unit:.1f}/{self.total_bytes / unit:.1f} {name} {share:.1f} % "
             f"{rate / 1e6:.0f} MB/s {left}, {self.done_files}/{self.total_files} files, {self.retries} retries"
         )
 

@@ -41,6 +41,17 @@ def stage(run: Staging, source: Source) -> tuple[Manifest, bool]:
 
     Raises a StagingError; then no manifest is there, and the finished files stay for the next run.
     """
+    try:
+        return _stage(run, source)
+    except StoreError:
+        raise
+    except StagingError:
+        # obstore aborts an upload that fails, but a part that is on its way then can keep it open.
+        _drop_open_uploads(run.store, source)
+        raise
+
+
+def _stage(run: Staging, source: Source) -> tuple[Manifest, bool]:
     known = complete_manifest(run.store, source)
     if known is not None:
         return known, False
@@ -52,6 +63,7 @@ def stage(run: Staging, source: Source) -> tuple[Manifest, bool]:
     order = sorted(remote, key=lambda file: (file.size > 1_000_000, -file.size))
     entries = _each_file(run, source, order, present, receipts)
     entries = _settle(run, source, remote, entries)
+    run.stop.check()
     manifest = Manifest(source=source, files=tuple(entries.values()))
     run.store.put(f"{source.prefix}/{MANIFEST}", manifest.to_json())
     clean_up(run.store, source)
@@ -77,21 +89,28 @@ def complete_manifest(store: Store, source: Source) -> Manifest | None:
         )
     if (held.allow, held.ignore) != (source.allow, source.ignore):
         say(f"{source}: the copy was made with other patterns; it is brought in line")
-    elif wrong := differences(manifest, store.listing(source.prefix)):
+    elif wrong := differences(manifest, present := store.listing(source.prefix)):
         say(f"{source}: the copy is damaged and is repaired: {'; '.join(wrong[:3])}")
     else:
+        if any(found.startswith(RECEIPTS) for found in present):
+            clean_up(store, source)
         return manifest
     store.delete([path])
     return None
 
 
 def clean_up(store: Store, source: Source) -> None:
-    """Drops what a finished copy does not need: receipts, and uploads that a killed run left open."""
+    """Drops what a finished copy does not need: uploads that a killed run left open and, as the sign that they are gone,
+    the receipts last."""
+    _drop_open_uploads(store, source)
     receipts = list(store.listing(f"{source.prefix}/{RECEIPTS}"))
     store.delete(f"{source.prefix}/{RECEIPTS}/{path}" for path in receipts)
+
+
+def _drop_open_uploads(store: Store, source: Source) -> None:
     try:
         if dropped := store.drop_open_uploads(source.prefix):
-            say(f"{source}: dropped {dropped} uploads that an earlier run left open")
+            say(f"{source}: dropped {dropped} uploads that were left open")
     except StoreError as error:
         say(f"note: {error}")
 
@@ -244,6 +263,7 @@ def _copy(run: Staging, source: Source, file: RemoteFile, plan: PartPlan, moved:
     def checked() -> Iterator[Any]:
         seen = 0
         for part in ordered(fetch, size=file.size, plan=plan, pool=run.pool):
+            run.stop.check()
             digests.update(part)
             seen += len(part)
             if seen == file.size:

@@ -68,12 +68,15 @@ def test_only_the_staging_job_sees_the_hubs_token() -> None:
     (verify,) = pod(made, "v1:Job", "stage-weights-verify")["containers"]
     assert variables(stage)["HF_TOKEN"] == {"secretKeyRef": {"name": "hub", "key": "token"}}
     assert "HF_TOKEN" not in variables(verify)
-    assert "HF_TOKEN" not in str(node_copy().resources)
+    (hydrate,) = pod(node_copy(), "DaemonSet", "node-weights")["containers"]
+    assert "HF_TOKEN" not in variables(hydrate)
 
 
 def test_the_copy_is_verified_by_a_second_job_that_waits_for_the_first() -> None:
     made = staging()
-    assert any("stage-weights" in urn.rpartition("::")[2] for urn in made.one("v1:Job", "stage-weights-verify").depends_on)
+    assert any(
+        "stage-weights" in urn.rpartition("::")[2] for urn in made.one("v1:Job", "stage-weights-verify").depends_on
+    )
 
 
 def test_what_reads_the_copy_gets_the_address_from_the_verification() -> None:

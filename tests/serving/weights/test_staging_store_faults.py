@@ -1,0 +1,265 @@
+"""What an object store, its network and other writers can do wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from typing import Any
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from sandbox.hub.hub import Hub, Repository, Server
+from tests.serving.weights.conftest import Place
+from tests.support.staging import REPO, command, free_port, model, s3
+from tests.support.store_proxy import StoreFault
+
+LARGE = "model-00000.safetensors"
+
+
+def part_of(method: str, path: str) -> bool:
+    return method == "PUT" and "partNumber=" in path
+
+
+def write(method: str, path: str) -> bool:
+    return method in ("PUT", "POST")
+
+
+def test_a_part_that_the_store_refuses_for_a_while_is_sent_again(place: Place) -> None:
+    place.store.faults = [StoreFault("status", part_of, times=3, status=503)]
+    assert place.stage() == 0, place.last
+    assert place.is_whole()
+    assert place.store.faults[0].times == 0
+
+
+def test_a_part_whose_answer_is_lost_is_sent_again(place: Place) -> None:
+    place.store.faults = [StoreFault("cut", part_of, times=2)]
+    assert place.stage() == 0, place.last
+    assert place.is_whole()
+
+
+def test_a_store_that_refuses_every_part_ends_it_without_a_manifest(place: Place) -> None:
+    place.store.faults = [StoreFault("status", part_of, times=1000)]
+    assert place.stage(give_up="1") == 6
+    assert place.manifest() is None
+    assert LARGE not in place.objects()
+    place.store.faults = []
+    assert place.stage() == 0, place.last
+    assert place.is_whole()
+
+
+def test_a_lost_right_to_write_ends_it_with_the_remedy(place: Place) -> None:
+    denied = "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+    place.store.faults = [StoreFault("status", write, times=1000, status=403, body=denied)]
+    assert place.stage() == 6
+    assert "access denied" in place.last
+    assert "rights on the bucket" in place.last
+
+
+def test_a_full_store_ends_it_with_the_remedy_and_goes_on_when_there_is_room(place: Place) -> None:
+    full = "<Error><Code>QuotaExceeded</Code><Message>Bucket quota exceeded</Message></Error>"
+    place.store.faults = [StoreFault("status", part_of, times=1000, status=400, body=full)]
+    assert place.stage() == 6
+    assert "it is full" in place.last
+    assert place.manifest() is None
+    place.store.faults = []
+    assert place.stage() == 0, place.last
+    assert place.is_whole()
+
+
+def test_a_bucket_that_does_not_exist_is_named_with_the_remedy(place: Place) -> None:
+    code = place.run("stage", "--source", place.source, "--store", "s3://nowhere/x", "--give-up-seconds", "2")
+    assert code == 6
+    assert "nowhere" in place.last
+
+
+def test_a_bit_flipped_on_the_way_into_the_store_is_refused_by_the_store(place: Place) -> None:
+    place.store.faults = [StoreFault("flip", part_of, times=1)]
+    assert place.stage() == 0, place.last
+    assert place.is_whole()
+    assert place.store.faults[0].times == 0
+
+
+def test_an_object_written_over_later_is_noticed_and_repaired(place: Place) -> None:
+    assert place.stage() == 0, place.last
+    client: Any = s3(place.store.upstream)
+    size = place.repository.files[LARGE].size
+    client.put_object(Bucket="bucket", Key=f"{place.base}/{REPO}/{place.revision}/{LARGE}", Body=b"x" * size)
+    assert place.verify() == 8
+    assert "written over" in place.last
+    assert place.hydrate() != 0
+    assert place.stage() == 0, place.last
+    assert "repaired" in place.last
+    assert place.is_whole()
+    assert place.verify("--full") == 0, place.last
+
+
+def test_bytes_that_rot_in_the_store_are_found_by_a_full_verification_and_never_reach_a_node(place: Place) -> None:
+    assert place.stage() == 0, place.last
+    stored = place.directory / "bucket" / place.base / REPO / place.revision / LARGE
+    with stored.open("r+b") as handle:
+        handle.seek(12_345_678)
+        byte = handle.read(1)[0]
+        handle.seek(12_345_678)
+        handle.write(bytes([byte ^ 4]))
+    assert place.verify() == 0, place.last
+    assert place.verify("--full") == 8
+    assert LARGE in place.last
+    assert place.hydrate("--give-up-seconds", "1") == 4
+    assert not (place.node / REPO / place.revision / LARGE).exists()
+    assert not (place.node / REPO / place.revision / ".staging/manifest.json").exists()
+
+
+def test_a_foreign_object_of_the_right_size_is_read_and_not_believed(place: Place) -> None:
+    client: Any = s3(place.store.upstream)
+    key = f"{place.base}/{REPO}/{place.revision}/{LARGE}"
+    client.put_object(Bucket="bucket", Key=key, Body=b"x" * place.repository.files[LARGE].size)
+    assert place.stage() == 0, place.last
+    assert "holds other bytes" in place.last
+    assert place.is_whole()
+
+
+def test_objects_that_do_not_belong_to_the_copy_are_removed(place: Place) -> None:
+    client: Any = s3(place.store.upstream)
+    client.put_object(Bucket="bucket", Key=f"{place.base}/{REPO}/{place.revision}/pytorch_model.bin", Body=b"old")
+    assert place.stage() == 0, place.last
+    assert place.is_whole()
+
+
+def test_another_revision_is_staged_beside_the_old_one_which_stays(place: Place) -> None:
+    assert place.stage() == 0, place.last
+    old, before = place.revision, place.objects()
+    place.hub.repositories[REPO] = model(seed=8)
+    assert place.revision != old
+    assert place.stage() == 0, place.last
+    assert place.is_whole()
+    new = place.hub.repositories[REPO]
+    place.hub.repositories[REPO] = Repository(model().files)
+    assert (place.revision, place.objects()) == (old, before)
+    assert place.run("status", "--store", place.url) == 0
+    # The old one goes by an explicit command, and only the old one.
+    assert place.run("remove", "--source", f"{REPO}@{old}", "--store", place.url) == 2
+    assert place.objects() == before
+    assert place.run("remove", "--source", f"{REPO}@{old}", "--store", place.url, "--yes") == 0
+    assert place.objects() == {}
+    place.hub.repositories[REPO] = new
+    assert place.is_whole()
+
+
+def test_a_place_that_holds_the_manifest_of_another_revision_is_refused(place: Place) -> None:
+    assert place.stage() == 0, place.last
+    manifest = place.manifest()
+    assert manifest is not None
+    manifest["revision"] = "1" * 40
+    client: Any = s3(place.store.upstream)
+    key = f"{place.base}/{REPO}/{place.revision}/.staging/manifest.json"
+    client.put_object(Bucket="bucket", Key=key, Body=json.dumps(manifest).encode())
+    before = place.objects()
+    assert place.stage() == 7
+    assert "1" * 40 in place.last
+    assert place.objects() == before
+    assert place.verify() == 8
+
+
+def test_two_stagers_on_one_destination_both_end_well_with_one_right_copy(place: Place) -> None:
+    place.hub.repositories[REPO] = model(large=3)
+    arguments = command("stage", "--source", place.source, "--store", place.url, "--parallel-files", "2")
+    runs = [
+        subprocess.Popen(arguments, env=place.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for _ in range(2)
+    ]
+    said = [run.communicate(timeout=120)[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], said
+    assert place.is_whole()
+    assert place.verify("--full") == 0, place.last
+    assert place.open_uploads() == []
+
+
+def test_model_and_drafter_are_staged_by_one_run(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    drafter = model(large=0, seed=9)
+    place.hub.repositories["example/drafter"] = drafter
+    monkeypatch.setenv(
+        "STAGING_SOURCES",
+        json.dumps([place.source, {"repo": "example/drafter", "revision": drafter.revision, "ignore": ["*.txt"]}]),
+    )
+    assert place.run("stage", "--store", place.url) == 0, place.last
+    assert place.is_whole()
+    client: Any = s3(place.store.upstream)
+    prefix = f"{place.base}/example/drafter/{drafter.revision}/"
+    keys = {entry["Key"] for entry in client.list_objects_v2(Bucket="bucket", Prefix=prefix)["Contents"]}
+    wanted = {path for path in drafter.files if not path.endswith(".txt")} | {".staging/manifest.json"}
+    assert keys == {prefix + path for path in wanted}
+
+
+def test_a_second_s3_server_takes_and_gives_back_the_same(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
+    server.start()
+    try:
+        address = f"http://127.0.0.1:{port}"
+        client: Any = s3(address)
+        client.create_bucket(Bucket="bucket")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+        assert place.stage() == 0, place.last
+        assert place.verify("--full") == 0, place.last
+        assert place.hydrate() == 0, place.last
+        place.store.upstream = address
+        assert place.is_whole()
+        assert place.open_uploads() == []
+    finally:
+        server.stop()
+
+
+def test_a_directory_is_a_store_too(place: Place) -> None:
+    url = f"file://{place.node}/store"
+    where = ("--source", place.source, "--store", url)
+    assert place.run("stage", *where) == 0, place.last
+    assert place.run("verify", *where, "--full") == 0, place.last
+    copy = place.node / "store" / REPO / place.revision
+    files = {str(path.relative_to(copy)): path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    assert files.pop(".staging/manifest.json")
+    assert files == {path: file.content for path, file in place.repository.files.items()}
+
+
+def test_the_hub_is_not_asked_when_a_full_run_has_gone_before(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert place.stage() == 0, place.last
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{free_port()}")
+    assert place.stage() == 0, place.last
+    assert place.hydrate() == 0, place.last
+
+
+def test_two_hubs_with_the_same_commit_give_the_same_manifest(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert place.stage() == 0, place.last
+    first = place.objects()[".staging/manifest.json"]
+    place.base += "-again"
+    with Server(Hub({REPO: model()})) as other:
+        monkeypatch.setenv("HF_ENDPOINT", other.address)
+        assert place.stage() == 0, place.last
+    assert place.objects()[".staging/manifest.json"] == first
+
+
+def test_a_termination_message_tells_what_was_moved_and_what_went_wrong(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = place.directory / f"{place.base}-termination"
+    message.touch()
+    monkeypatch.setenv("STAGING_TERMINATION_LOG", str(message))
+    assert place.stage() == 0, place.last
+    told = json.loads(message.read_text())
+    total = sum(file.size for file in place.repository.files.values())
+    assert (told["result"], told["exit_code"]) == ("complete", 0)
+    assert (told["bytes"], told["bytes_moved"], told["files"]) == (total, total, len(place.repository.files))
+    assert place.stage(source=f"{REPO}@main") == 2
+    told = json.loads(message.read_text())
+    assert (told["result"], told["exit_code"]) == ("failed", 2)
+    assert place.revision in told["remedy"]
+
+
+def test_progress_is_told_in_lines_with_rate_and_time_left(place: Place) -> None:
+    place.hub.signed_seconds = -1
+    threading.Timer(0.6, lambda: setattr(place.hub, "signed_seconds", 60.0)).start()
+    assert place.stage("--log-seconds", "0.05", give_up="200") in (0, 5), place.last
+    lines = [line for line in place.last.splitlines() if line.startswith("staging ")]
+    assert len(lines) > 3
+    assert all("MB" in line and "%" in line and "files" in line for line in lines)
