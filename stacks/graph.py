@@ -31,7 +31,9 @@ def draw(registrations: list[Registration]) -> str:
             continue
         sizes[part] += each.is_resource
         needs[part] |= {part_of[urn] for urn in each.depends_on if urn in part_of} - {part}
-    tops = {each.urn: each for each in registrations if part_of.get(each.urn) == each.urn}
+    # In order of need and then of name: the order of registration differs from run to run.
+    boxes = [each for each in registrations if part_of.get(each.urn) == each.urn]
+    tops = {each.urn: each for each in sorted(boxes, key=lambda each: (len(_reach(each.urn, needs)), each.name))}
     numbers = {urn: f"p{number}" for number, urn in enumerate(tops)}
     lines = ["flowchart LR"]
     for urn, top in tops.items():
