@@ -57,7 +57,13 @@ class CheckJob(pulumi.ComponentResource):
         digest = hashlib.sha256("\n".join((text, *args.changes_with)).encode()).hexdigest()
         self.job = k8s.batch.v1.Job(
             name,
-            metadata={"name": name, "namespace": args.namespace, "labels": labels},
+            metadata={
+                "name": name,
+                "namespace": args.namespace,
+                "labels": labels,
+                # A check that failed is made anew by the next `up`.
+                "annotations": {"pulumi.com/replaceUnready": "true"},
+            },
             spec={
                 "backoffLimit": 0,
                 "activeDeadlineSeconds": args.seconds,
