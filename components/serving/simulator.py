@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.serving.pods import PodTemplate, field_variable, http_probe, resources, restricted, without_token
-from planning.dev import DRAIN_SECONDS, GRACE_SECONDS, Workload
+from planning.dev import DRAIN_SECONDS, GRACE_SECONDS, SIMULATOR_HEAP_MIB, Workload
 
 
 def simulator(workload: Workload, *, image: str, leader: bool) -> PodTemplate:
@@ -31,6 +31,7 @@ def _spec(workload: Workload, *, image: str) -> dict[str, Any]:
             field_variable("POD_IP", "status.podIP"),
             field_variable("POD_NAME", "metadata.name"),
             field_variable("POD_NAMESPACE", "metadata.namespace"),
+            {"name": "GOMEMLIMIT", "value": f"{SIMULATOR_HEAP_MIB}MiB"},
         ],
         "ports": [{"name": "http", "containerPort": workload.port}],
         "resources": resources(cpu_millicores=workload.cpu_millicores, memory_mib=workload.memory_mib),
