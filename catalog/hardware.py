@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from catalog.source import GUIDE, Source
+from catalog.source import Source
 from catalog.units import GB, GIB, MIB
 
 _KARPENTER = Source(where="karpenter-provider-aws@1d927085 instance types", date="2026-08-21")
@@ -146,8 +146,3 @@ def machine(name: str) -> Machine | None:
 
 NVLINK_DOMAIN_NODES = 18
 """a4x-maxgpu-4g-metal nodes in one NVLink domain, which is one reservation sub-block (cluster-toolkit; operator notes)."""
-A4X_RDMA_NICS = 8
-"""RDMA interfaces of a node; a pod that uses them takes all (docs of managed DRANET)."""
-TPU_HOST_NEED_BYTES = 800 * GIB
-"""Allocatable host memory that a TPU host should have, as the guide says."""
-TPU_HOST_NEED_SOURCE = GUIDE

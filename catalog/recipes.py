@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
+from catalog.models import DSPARK_PREVIEW
 from catalog.source import GUIDE, RECIPE, Source
 
 Flags = tuple[tuple[str, str | None], ...]
@@ -103,9 +105,14 @@ SGLANG_TPU = Recipe(
 )
 """The guide names these flags in its text; the manifest itself is not public, so order and ports are ours."""
 
-SPECULATION = (
-    '{"model":"Inferact/Kimi-K3.1-Pro-DSpark-preview","num_speculative_tokens":5,"method":"dspark",'
-    '"draft_sample_method":"probabilistic"}'
+SPECULATION = json.dumps(
+    {
+        "model": DSPARK_PREVIEW.repo,
+        "num_speculative_tokens": DSPARK_PREVIEW.tokens,
+        "method": DSPARK_PREVIEW.method,
+        "draft_sample_method": "probabilistic",
+    },
+    separators=(",", ":"),
 )
 VLLM_IMAGE = "docker.io/vllm/vllm-openai:kimi-k31"
 VLLM_ENV = (
@@ -192,8 +199,6 @@ DECODE_FRONT_PORT = 8000
 RENDER_PORT = 8089
 EVENTS_PORT = 5557
 NIXL_PORT = 5600
-MOONCAKE_PORT = 8700
-MOONCAKE_METADATA_PORT = 8080
 SEGMENT_GB = 160
 """Mooncake segment of each rank, in the engine's GB, which are powers of two."""
 DONOR_GB = 500

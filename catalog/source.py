@@ -22,4 +22,3 @@ ASSUMED = Source(where="no public source; a cautious guess", date="2026-12-01", 
 
 RECIPE = Source(where="Modelplane docs, Kimi K3.1 Pro on EKS (tests/seeds/eks-b300-recipe.txt)", date="2026-11")
 GUIDE = Source(where="llm-d guide kimi-k3-1 (tests/seeds/llm-d-guide.txt)", date="2026-11")
-BLOG = Source(where="llm-d blog on Kimi K3.1 Pro (tests/seeds/llm-d-blog.txt)", date="2026-11")

@@ -33,9 +33,6 @@ NVME_READ = Rate(
 S3_TO_NVME = Rate(slow=1 * GB, fast=10 * GB, per_node=True, source=ASSUMED)
 """Copy from the bucket to the instance store. Not measured on this machine; its network would allow 37 GB/s."""
 
-FSX_DISK_MBPS_PER_TIB = (125, 250, 500, 1000)
-"""Throughput tiers of PERSISTENT_2: what the disks give a TiB (FSx user guide, ssd-storage)."""
-
 FSX_NETWORK_MBPS_PER_TIB = {125: 320, 250: 640, 500: 1300, 1000: 2600}
 """Network baseline by tier: what cached data can give (FSx user guide, ssd-storage)."""
 
@@ -72,8 +69,6 @@ POPULATOR = Rate(
 HYPERDISK_ML_MIBPS = 6400
 """Throughput that the guide provisions, in MiB/s, shared by all readers."""
 HYPERDISK_ML_SOURCE = GUIDE
-HYPERDISK_ML_DEFAULT_MIBPS_PER_GIB = 24
-"""What a volume gets when nobody says (release note of 2026-04-14); 48,000 MiB/s for 2,000 GiB, beyond usual quotas."""
 
 
 def hyperdisk_ml(mibps: int) -> Rate:

@@ -15,6 +15,8 @@ from planning.workload import WeightsPlan
 
 SMOKE = "smoke check"
 SMOKE_SECONDS = 900
+BOOT_DISK_GIB = 100
+"""Hyperdisk Balanced, as the cluster-toolkit's A4X Max blueprint has it."""
 
 
 def served_model(settings: Gke) -> Model:

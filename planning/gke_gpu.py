@@ -76,7 +76,11 @@ def plan_a4x(settings: GkeA4xMax, *, now: datetime) -> Plan:
         router=router,
         weights=gke.weights_plan(settings, timing),
         pool=PoolPlan(
-            machine=A4X_MAX.name, nodes=nodes, efa_cards=(), accelerators_per_node=A4X_MAX.ranks, disk_gib=100
+            machine=A4X_MAX.name,
+            nodes=nodes,
+            efa_cards=(),
+            accelerators_per_node=A4X_MAX.ranks,
+            disk_gib=gke.BOOT_DISK_GIB,
         ),
         smoke=SmokePlan(
             model=router.model,

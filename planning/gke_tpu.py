@@ -75,7 +75,11 @@ def plan_tpu(settings: GkeTpu7x, *, now: datetime) -> Plan:
         router=router,
         weights=gke.weights_plan(settings, timing),
         pool=PoolPlan(
-            machine=TPU7X_HOST.name, nodes=nodes, efa_cards=(), accelerators_per_node=CHIPS_PER_HOST, disk_gib=100
+            machine=TPU7X_HOST.name,
+            nodes=nodes,
+            efa_cards=(),
+            accelerators_per_node=CHIPS_PER_HOST,
+            disk_gib=gke.BOOT_DISK_GIB,
         ),
         smoke=SmokePlan(
             model=engine.served_name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from catalog.models import DSPARK_PREVIEW
 from planning.findings import Severity
 from planning.rules.context import Context, EngineView
 from planning.rules.rule import Found, Rules
@@ -114,7 +115,7 @@ def _(context: Context) -> Iterator[Found]:
     remedy="Read the model's memory in the engine's log, and lower max-num-seqs if the pool is smaller than planned",
 )
 def _(view: EngineView) -> Iterator[Found]:
-    if "speculative-config" in view.flags:
+    if "speculative-config" in view.flags and DSPARK_PREVIEW.size_bytes is None:
         yield Found("the drafter is not counted in the memory")
 
 

@@ -120,9 +120,7 @@ class Engine(Settings):
 class Stack(Settings):
     """What every environment has, whatever its hardware."""
 
-    artifacts: Artifacts = Field(
-        default_factory=lambda: Artifacts(mirror=None, bundle=None), description="Where images and charts come from."
-    )
+    artifacts: Artifacts = Field(default_factory=Artifacts, description="Where images and charts come from.")
     acknowledge: dict[str, Annotated[str, Field(min_length=8)]] = Field(
         default_factory=dict,
         description="Rules that you have decided to live with: rule id → your reason. Turns their errors into notes.",

@@ -163,14 +163,14 @@ class Cluster(Settings):
         "aws", description="Plain AWS resources, or the pulumi-eks component for teams that standardise on it."
     )
     endpoint: Annotated[PrivateEndpoint | PublicEndpoint, Field(discriminator="access")] = Field(
-        default_factory=lambda: PrivateEndpoint(access="private", callers=()), description="Who reaches the API server."
+        default_factory=PrivateEndpoint, description="Who reaches the API server."
     )
     administrators: tuple[str, ...] = Field(
         (), description="IAM principals (ARNs) with full rights, beside the one that creates the cluster."
     )
     log_retention_days: int = Field(90, ge=1, description="How long control-plane logs are kept, in days.")
     system_nodes: SystemNodes = Field(
-        default_factory=lambda: SystemNodes(instance_type="m7i.4xlarge", count=3, disk_gib=100),
+        default_factory=SystemNodes,
         description="Nodes without accelerators.",
     )
     addons: dict[str, str] = Field(
@@ -220,7 +220,7 @@ class WeightsCommon(Settings):
     )
     keep: bool = Field(True, description="Keep the bucket and the weights in it when the stack is destroyed.")
     staging: Staging = Field(
-        default_factory=lambda: Staging(token=None, hub_mbps=500.0, parallel_files=8),
+        default_factory=Staging,
         description="How the weights get into the bucket.",
     )
 
@@ -344,20 +344,18 @@ class EksB300(Stack):
     )
     capacity_block: CapacityBlock
     network: Network
-    cluster: Cluster = Field(default_factory=lambda: Cluster.model_validate({}), description="The EKS control plane.")
-    nodes: Nodes = Field(default_factory=lambda: Nodes(count=1, disk_gib=200), description="The accelerator nodes.")
+    cluster: Cluster = Field(default_factory=Cluster, description="The EKS control plane.")
+    nodes: Nodes = Field(default_factory=Nodes, description="The accelerator nodes.")
     gpu_allocation: Literal["dra", "device-plugin"] = Field(
         "dra", description="How pods get GPUs: Dynamic Resource Allocation, or the classic device plugin."
     )
-    engine: Engine = Field(
-        default_factory=lambda: Engine.model_validate({}), description="What differs from the recipe."
-    )
+    engine: Engine = Field(default_factory=Engine, description="What differs from the recipe.")
     router: Literal["llm-d", "inference-extension"] = Field(
         "llm-d", description="Which endpoint picker chooses the engine: llm-d's, or the inference extension's."
     )
-    gateway: Gateway = Field(default_factory=lambda: Gateway.model_validate({}), description="Where requests come in.")
+    gateway: Gateway = Field(default_factory=Gateway, description="Where requests come in.")
     monitoring: Annotated[PrometheusMonitoring | ManagedPrometheusMonitoring, Field(discriminator="kind")] = Field(
-        default_factory=lambda: PrometheusMonitoring(kind="prometheus", retention_days=15, storage_gib=100),
+        default_factory=lambda: PrometheusMonitoring(kind="prometheus"),
         description="Where metrics and alerts go.",
     )
     proof: Annotated[SmokeProof | NoProof, Field(discriminator="kind")] = Field(

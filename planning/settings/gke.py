@@ -6,6 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from catalog.recipes import DONOR_GB, SEGMENT_GB
+from catalog.storage import HYPERDISK_ML_MIBPS
 from planning.settings.base import Engine, Model, Name, Settings, Stack, Staging, how, problem
 
 Zone = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+\d+-[a-z]$", description="A zone, for example us-central1-c.")]
@@ -39,7 +41,7 @@ class GkeCluster(Settings):
         (), description="Ranges that may call the API server; empty: IAM-gated DNS endpoint only."
     )
     system_nodes: GkeSystemNodes = Field(
-        default_factory=lambda: GkeSystemNodes(machine_type="e2-standard-16", count=3),
+        default_factory=GkeSystemNodes,
         description="Nodes without accelerators.",
     )
 
@@ -55,7 +57,7 @@ class HyperdiskWeights(Settings):
     keep: bool = Field(True, description="Keep the bucket and the weights in it when the stack is destroyed.")
     size_gib: int = Field(2000, ge=4, le=65536, description="Size of the volume in GiB.")
     throughput_mibps: int = Field(
-        6400, ge=400, le=2_097_152, description="Provisioned throughput in MiB/s, shared by all readers."
+        HYPERDISK_ML_MIBPS, ge=400, le=2_097_152, description="Provisioned throughput in MiB/s, shared by all readers."
     )
     binding: Literal["immediate", "first-consumer"] = Field(
         "immediate",
@@ -63,7 +65,7 @@ class HyperdiskWeights(Settings):
         "accelerators waiting.",
     )
     staging: Staging = Field(
-        default_factory=lambda: Staging(token=None, hub_mbps=500.0, parallel_files=8),
+        default_factory=Staging,
         description="How the weights get into the bucket.",
     )
 
@@ -126,9 +128,11 @@ class MooncakeTier(Settings):
     """KV cache shared over RDMA: a segment of host memory a rank, and donors if you want."""
 
     kind: Literal["mooncake"]
-    segment_gb: int = Field(160, ge=1, description="Segment of each rank, in the engine's GB, which are 2^30 bytes.")
+    segment_gb: int = Field(
+        SEGMENT_GB, ge=1, description="Segment of each rank, in the engine's GB, which are 2^30 bytes."
+    )
     donors: bool = Field(False, description="Also run donor pods on the accelerator nodes.")
-    donor_gb: int = Field(500, ge=1, description="Segment of a donor pod, in GB.")
+    donor_gb: int = Field(DONOR_GB, ge=1, description="Segment of a donor pod, in GB.")
 
 
 class NativeTier(Settings):
@@ -151,7 +155,7 @@ class GkeA4xMax(Gke):
         default_factory=lambda: Shape(replicas=1, nodes=4), description="Decode: the guide has 1 engine of 4 nodes."
     )
     tier: Annotated[MooncakeTier | NativeTier, Field(discriminator="kind")] = Field(
-        default_factory=lambda: MooncakeTier(kind="mooncake", segment_gb=160, donors=False, donor_gb=500),
+        default_factory=lambda: MooncakeTier(kind="mooncake"),
         description="Where the KV cache spills to: mooncake (guide) or native offloading (blog).",
     )
     orchestration: Literal["leader-worker-set", "disaggregated-set"] = Field(
@@ -160,12 +164,8 @@ class GkeA4xMax(Gke):
     quantise_projections: bool = Field(
         True, description="Decode keeps attention, shared experts and latent projections in MXFP8, as the guide does."
     )
-    prefill: Engine = Field(
-        default_factory=lambda: Engine.model_validate({}), description="What differs from the recipe on prefill."
-    )
-    decode: Engine = Field(
-        default_factory=lambda: Engine.model_validate({}), description="What differs from the recipe on decode."
-    )
+    prefill: Engine = Field(default_factory=Engine, description="What differs from the recipe on prefill.")
+    decode: Engine = Field(default_factory=Engine, description="What differs from the recipe on decode.")
 
 
 class GkeTpu7x(Gke):
@@ -175,6 +175,4 @@ class GkeTpu7x(Gke):
     capacity: TpuReservation
     image: str = Field(description="SGLang's K3.1 build for TPU, with its digest.", json_schema_extra=IMAGE_HOW)
     replicas: int = Field(2, ge=1, le=512, description="Slices of 2x2x4; each is one engine and one node pool.")
-    engine: Engine = Field(
-        default_factory=lambda: Engine.model_validate({}), description="What differs from the recipe."
-    )
+    engine: Engine = Field(default_factory=Engine, description="What differs from the recipe.")
