@@ -99,7 +99,7 @@ class GpuSoftware(pulumi.ComponentResource):
             namespace=NAMESPACE,
             **args.allocator.source.arguments(),
             values=args.allocator.values(),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace], transforms=[claims_only]),
         )
         k8s.apps.v1.DaemonSet(
             f"{name}-dcgm-exporter",
@@ -112,6 +112,18 @@ class GpuSoftware(pulumi.ComponentResource):
         )
         self.namespace_made = namespace
         self.register_outputs({})
+
+
+def claims_only(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
+    """Takes `extendedResourceName` out of the driver's device classes: GPUs are asked for in one way, by claim.
+
+    API servers without the gate for it drop the field, and every refresh would then find a difference.
+    """
+    spec = args.props.get("spec") if args.type_ == "kubernetes:resource.k8s.io/v1:DeviceClass" else None
+    if not isinstance(spec, dict) or "extendedResourceName" not in spec:
+        return None
+    plain = {name: value for name, value in spec.items() if name != "extendedResourceName"}
+    return pulumi.ResourceTransformResult(props={**args.props, "spec": plain}, opts=args.opts)
 
 
 def exporter_pod(args: GpuSoftwareArgs) -> dict[str, Any]:

@@ -70,11 +70,17 @@ class LaunchTemplate(Ec2Table):
     def more(self, call: Caller, id: str, answer: dict[str, Any]) -> Values:
         versions = call("DescribeLaunchTemplateVersions", LaunchTemplateId=id, Versions=["$Latest"])
         latest = versions["LaunchTemplateVersions"][0]
+        # moto puts the template's own tags among those of what is launched from it; EC2 keeps them apart.
+        launched = latest["LaunchTemplateData"].get("TagSpecifications", [])
+        data = {
+            **latest["LaunchTemplateData"],
+            "TagSpecifications": [spec for spec in launched if spec["ResourceType"] != "launch-template"],
+        }
         hints = {name: hint for name, hint in self.schema.outputs.items() if name not in TOP}
         return {
             "arn": self.arn("launch-template", id, {}),
             "description": latest.get("VersionDescription") or None,
-            **mapping.properties(latest["LaunchTemplateData"], hints, names={"id": "", **self.answer_names}),
+            **mapping.properties(data, hints, names={"id": "", **self.answer_names}),
         }
 
     def delete(self, id: str, inputs: Values, properties: Values) -> None:
