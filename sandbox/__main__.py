@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -10,13 +11,13 @@ from pathlib import Path
 from sandbox import cluster, toolchain
 from sandbox.images import make_bundle
 
-CHECKOUT = Path(__file__).parent.parent
+DEFAULT_STATE = Path(os.environ.get("SANDBOX_STATE") or Path(__file__).parent.parent / ".state" / "cluster")
 
 
 def up(state: Path, profile: cluster.Profile) -> None:
     started = time.monotonic()
-    make_bundle(state.parent / "artifacts")
     layout = cluster.start(state, profile=profile)
+    make_bundle(state.parent / "artifacts")
     print(f"ready in {time.monotonic() - started:.0f} s. KUBECONFIG={layout.kubeconfig}")
 
 
@@ -59,7 +60,7 @@ def show_kubeconfig(state: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="sandbox", description=__doc__)
-    parser.add_argument("--state", type=Path, default=CHECKOUT / ".state" / "cluster", help="the cluster's directory")
+    parser.add_argument("--state", type=Path, default=DEFAULT_STATE, help="the cluster's directory (or $SANDBOX_STATE)")
     commands = parser.add_subparsers(dest="command", required=True)
     starting = commands.add_parser("up", help="start the cluster; one that runs is left as it is")
     starting.add_argument(
@@ -88,6 +89,9 @@ def main() -> int:
                 show_kubeconfig(state)
     except (cluster.SandboxError, toolchain.ToolchainError) as error:
         print(f"sandbox: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"sandbox: {error.filename or state}: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("sandbox: interrupted; the same command goes on where it stopped", file=sys.stderr)

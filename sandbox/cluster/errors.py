@@ -9,4 +9,9 @@ class SupervisorEndedError(SandboxError):
     """The process that everything runs under is gone."""
 
 
+class StateUnusableError(SandboxError):
+    """What the cluster kept can't be read any more."""
+
+
 INSTEAD = "Or use your own cluster: KUBECONFIG=… make up."
+"""Where an embedded cluster can't be had."""

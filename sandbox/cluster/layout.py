@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import uuid
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
+
+from sandbox.cluster.state import DESCRIPTION
 
 NODE = "real-1"
 """Name of the one node that runs real pods."""
@@ -32,6 +35,8 @@ class Layout:
     state: Path
     profile: Profile
     number: int
+    identity: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Of the objects that it holds: another one once they are gone, also in the same directory."""
 
     @property
     def link(self) -> str:
@@ -80,26 +85,22 @@ class Layout:
         return self.state / "kubeconfig"
 
     @property
-    def pid_file(self) -> Path:
-        """Holds the supervisor's process id as the host sees it, and its start time."""
-        return self.state / "supervisor.pid"
-
-    @property
     def status_file(self) -> Path:
         """What the supervisor last said of its components."""
         return self.state / "status.json"
 
     def save(self) -> None:
         """Writes the description by one rename."""
-        fresh = self.state / ".cluster.json"
+        fresh = self.state / f".{DESCRIPTION}"
         fresh.write_text(json.dumps(asdict(self) | {"state": str(self.state)}, indent=1))
-        fresh.replace(self.state / "cluster.json")
+        fresh.replace(self.state / DESCRIPTION)
 
     @classmethod
     def load(cls, state: Path) -> Layout | None:
         """The layout in `state`, or None when there is none that can be read (a half-written one is none)."""
         try:
-            saved = json.loads((state / "cluster.json").read_text())
-            return cls(state=state, profile=Profile(saved["profile"]), number=int(saved["number"]))
+            saved = json.loads((state / DESCRIPTION).read_text())
+            identity = str(saved.get("identity", ""))
+            return cls(state=state, profile=Profile(saved["profile"]), number=int(saved["number"]), identity=identity)
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -6,6 +6,7 @@ import dataclasses
 import ipaddress
 import json
 import subprocess
+from contextlib import suppress
 
 from sandbox.cluster.errors import INSTEAD, SandboxError
 from sandbox.cluster.layout import Layout
@@ -36,15 +37,24 @@ def free_number(layout: Layout) -> Layout:
 def connect(layout: Layout, pid: int) -> None:
     """Puts a link between the host and the network namespace of `pid`, and a route to the Services over it."""
     _run("link", "add", layout.link, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+    _run("link", "set", layout.link, "alias", layout.identity)
     _run("address", "add", f"{layout.host_address}/30", "dev", layout.link)
     _run("link", "set", layout.link, "up")
     _run("route", "add", layout.service_network, "via", layout.node_address, "dev", layout.link)
 
 
 def disconnect(layout: Layout) -> None:
-    """Takes the link away where it still is; its routes go with it."""
-    if any(link["ifname"] == layout.link for link in _ip("link", "show")):
+    """Takes the link away where it still is; its routes go with it. It must be the layout's own."""
+    with suppress(SandboxError):  # the kernel takes it away with the namespace, maybe just now
         _run("link", "delete", layout.link)
+
+
+def taken_by_another(layout: Layout) -> bool:
+    """Whether another cluster, with the same number, has made its link since."""
+    return any(
+        link["ifname"] == layout.link and link.get("ifalias") not in (None, layout.identity)
+        for link in _ip("link", "show")
+    )
 
 
 def _ip(*arguments: str) -> list[dict[str, str]]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.cluster.layout import NODE, POD_NETWORK, Layout, Profile
+from sandbox.cluster.layout import API_PORT, NODE, POD_NETWORK, Layout, Profile
+from sandbox.toolchain.catalog import KWOK_STAGES
 
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 """Seen in the cluster's own mount namespace only."""
+
+CONTAINERD_ROOT = "/var/lib/containerd"
+KUBELET_ROOT = "/var/lib/kubelet"
+"""Directories of the state, at the places where every node has them: paths of sockets and mounts may be neither long nor odd."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,14 +26,11 @@ class Process:
     name: str
     command: tuple[str, ...]
     after: tuple[str, ...] = ()
-    ready: str | None = None
-    """URL that answers 200, or path of a socket that exists, once it serves; None: as soon as it runs."""
-    environment: dict[str, str] = field(default_factory=dict)
+    ready: tuple[str, ...] = ()
+    """URLs that answer 200, or paths of sockets that exist, once it serves; none: as soon as it runs."""
 
 
-def processes(
-    layout: Layout, binary: Callable[[str], Path], *, kwok_stages: list[Path], pause_image: str
-) -> list[Process]:
+def processes(layout: Layout, binary: Callable[[str], Path], *, pause_image: str) -> list[Process]:
     """Every program of the layout's profile; writes the configuration files that they read."""
     kube = str(binary("kube"))
     pki = layout.pki
@@ -47,7 +49,7 @@ def processes(
                 "--unsafe-no-fsync",
                 "--log-level=warn",
             ),
-            ready="http://127.0.0.1:2379/health",
+            ready=("http://127.0.0.1:2379/health",),
         ),
         Process(
             name="kube-apiserver",
@@ -73,7 +75,7 @@ def processes(
                 "--allow-privileged=true",
                 "--profiling=false",
             ),
-            ready="https://127.0.0.1:6443/readyz",
+            ready=(f"https://127.0.0.1:{API_PORT}/readyz",),
         ),
         Process(
             name="kube-controller-manager",
@@ -88,6 +90,7 @@ def processes(
                 "--leader-elect=false",
                 "--profiling=false",
             ),
+            ready=("https://127.0.0.1:10257/healthz",),
         ),
         Process(
             name="kube-scheduler",
@@ -99,6 +102,7 @@ def processes(
                 "--leader-elect=false",
                 "--profiling=false",
             ),
+            ready=("https://127.0.0.1:10259/healthz",),
         ),
         Process(
             name="kwok",
@@ -110,8 +114,9 @@ def processes(
                 "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
                 "--node-lease-duration-seconds=40",
                 "--server-address=127.0.0.1:10247",
-                *(f"--config={stage}" for stage in kwok_stages),
+                *(f"--config={binary('kwok').with_name(Path(stage).name)}" for stage in KWOK_STAGES),
             ),
+            ready=("http://127.0.0.1:10247/healthz",),
         ),
     ]
     if layout.profile is Profile.NODE:
@@ -128,7 +133,7 @@ def _node(layout: Layout, kube: str, binary: Callable[[str], Path], *, pause_ima
     kubelet = _save(configuration / "kubelet.json", json.dumps(_kubelet(layout), indent=1))
     proxy = _save(configuration / "kube-proxy.json", json.dumps(_kube_proxy(layout), indent=1))
     return [
-        Process(name="containerd", command=("containerd", "--config", str(containerd)), ready=CONTAINERD_SOCKET),
+        Process(name="containerd", command=("containerd", "--config", str(containerd)), ready=(CONTAINERD_SOCKET,)),
         Process(
             name="kubelet",
             after=("kube-apiserver", "containerd"),
@@ -137,12 +142,17 @@ def _node(layout: Layout, kube: str, binary: Callable[[str], Path], *, pause_ima
                 "kubelet",
                 f"--kubeconfig={pki / 'kubelet.kubeconfig'}",
                 f"--config={kubelet}",
-                f"--root-dir={layout.state / 'kubelet'}",
                 f"--hostname-override={NODE}",
                 f"--node-ip={layout.node_address}",
             ),
+            ready=("http://127.0.0.1:10248/healthz", f"https://127.0.0.1:{API_PORT}/api/v1/nodes/{NODE}"),
         ),
-        Process(name="kube-proxy", after=("kube-apiserver",), command=(kube, "kube-proxy", f"--config={proxy}")),
+        Process(
+            name="kube-proxy",
+            after=("kube-apiserver",),
+            command=(kube, "kube-proxy", f"--config={proxy}"),
+            ready=("http://127.0.0.1:10256/healthz",),
+        ),
         Process(
             name="kube-router",
             after=("kubelet",),
@@ -154,9 +164,10 @@ def _node(layout: Layout, kube: str, binary: Callable[[str], Path], *, pause_ima
                 "--run-router=false",
                 "--run-service-proxy=false",
                 f"--service-cluster-ip-range={layout.service_network}",
-                "--health-port=0",
+                "--health-port=20244",
                 "--metrics-port=0",
             ),
+            ready=("http://127.0.0.1:20244/healthz",),
         ),
         Process(
             name="volumes",
@@ -168,7 +179,7 @@ def _node(layout: Layout, kube: str, binary: Callable[[str], Path], *, pause_ima
 
 def _containerd(layout: Layout, *, pause_image: str) -> str:
     return f"""version = 2
-root = "{layout.state / "containerd"}"
+root = "{CONTAINERD_ROOT}"
 state = "/run/containerd/state"
 [grpc]
   address = "{CONTAINERD_SOCKET}"

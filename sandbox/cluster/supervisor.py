@@ -32,6 +32,7 @@ class Running:
 
     spec: dict[str, Any]
     logs: Path
+    trust: ssl.SSLContext
     process: subprocess.Popen[bytes] | None = None
     ready: bool = False
     starts: int = 0
@@ -48,7 +49,6 @@ class Running:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=os.environ | self.spec["environment"],
             )
 
     def died(self, code: int) -> None:
@@ -60,21 +60,25 @@ class Running:
     def look(self) -> None:
         """Notices that the program serves. Once noticed it stays so until it dies."""
         if self.process and not self.ready:
-            self.ready = serves(self.spec["ready"])
+            self.ready = all(serves(where, self.trust) for where in self.spec["ready"])
 
 
-def serves(where: str | None) -> bool:
-    """Whether a URL answers 200 or a socket exists; nothing to ask counts as yes."""
-    if where is None:
-        return True
+def serves(where: str, trust: ssl.SSLContext) -> bool:
+    """Whether a URL answers 200, or a socket exists."""
     if where.startswith("/"):
         return Path(where).exists()
-    unchecked = ssl._create_unverified_context()  # one's own loopback: there is nobody else to be mistaken for
     try:
-        with urllib.request.urlopen(where, timeout=2, context=unchecked) as answer:
+        with urllib.request.urlopen(where, timeout=2, context=trust) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False
+
+
+def administrator(certificate: str) -> ssl.SSLContext:
+    """Asks as the holder of a client certificate (PATH.crt and PATH.key)."""
+    trust = ssl._create_unverified_context()  # one's own loopback: there is nobody else to be mistaken for
+    trust.load_cert_chain(f"{certificate}.crt", f"{certificate}.key")
+    return trust
 
 
 class Supervisor:
@@ -82,9 +86,10 @@ class Supervisor:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.status_file = Path(spec["status_file"])
+        trust = administrator(spec["certificate"])
         logs = Path(spec["logs"])
         logs.mkdir(parents=True, exist_ok=True)
-        self.running = {each["name"]: Running(each, logs) for each in spec["processes"]}
+        self.running = {each["name"]: Running(each, logs, trust) for each in spec["processes"]}
         self.said = ""
 
     def run(self) -> None:
@@ -137,24 +142,53 @@ class Supervisor:
 
 def ready_namespaces(spec: dict[str, Any]) -> None:
     """Private directories, the network link, the host name, the control groups."""
+    # What containers share with the node (mount propagation) needs shared mounts. They are shared in here only.
+    command("mount", "--make-rshared", "/")
     for directory in ("/run", "/var/lib", "/var/log"):
-        command("mount", "-t", "tmpfs", "tmpfs", directory)
-    for directory in (
-        "/run/containerd",
-        "/run/netns",
-        "/var/lib/kubelet",
-        "/var/lib/cni",
-        "/var/log/pods",
-        "/var/log/containers",
-    ):
+        cover(directory, keep=spec["keep"])
+    for directory in ("/run/containerd", "/run/netns", "/var/lib/cni", "/var/log/pods", "/var/log/containers"):
         Path(directory).mkdir(parents=True, exist_ok=True)
+    for source, target in spec["binds"].items():
+        for end in (source, target):
+            Path(end).mkdir(parents=True, exist_ok=True)
+        command("mount", "--bind", source, target)
     socket.sethostname(spec["host_name"])
+    ready_network(spec)
+    if spec["runs_pods"]:
+        ready_for_pods(spec)
+
+
+def cover(directory: str, *, keep: list[str]) -> None:
+    """An empty directory over the host's. What is needed from below it (a checkout in /var/lib, say) shows through."""
+    kept = {
+        path: os.open(path, os.O_PATH | os.O_DIRECTORY)
+        for path in sorted(keep, key=len)
+        if Path(path).is_relative_to(directory)
+    }
+    command("mount", "-t", "tmpfs", "tmpfs", directory)
+    for path, descriptor in kept.items():
+        Path(path).mkdir(parents=True, exist_ok=True)
+        # By descriptor: the path itself leads to the empty directory by now.
+        command("mount", "--no-canonicalize", "--bind", f"/proc/self/fd/{descriptor}", path, descriptor=descriptor)
+        os.close(descriptor)
+
+
+def ready_network(spec: dict[str, Any]) -> None:
+    """Addresses and routes. There is no way out, so no default route."""
     command("ip", "link", "set", "lo", "up")
     command("ip", "address", "add", f"{spec['node_address']}/30", "dev", "eth0")
     command("ip", "link", "set", "eth0", "up")
-    # There is no way out, so no default route; the API server's own calls to Services (webhooks) need some route to be rewritten on.
+    # The API server's own calls to Services (webhooks) need some route to be rewritten on.
     command("ip", "route", "add", spec["service_network"], "dev", "lo", "src", spec["node_address"])
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+
+
+def ready_for_pods(spec: dict[str, Any]) -> None:
+    """Keeps pods off the host, and makes the control groups that they live in."""
+    # What listens on all of the host's addresses is no business of pods; their answers to the host are let through.
+    outwards = ("--source", spec["pod_network"], "--out-interface", "eth0")
+    refused = ("--match", "conntrack", "--ctstate", "NEW", "--jump", "DROP")
+    command("iptables", "--table", "mangle", "--append", "FORWARD", *outwards, *refused)
     for controller in control_group_roots():
         (controller / spec["cgroup"]).mkdir(exist_ok=True)
         if controller.name == "cpuset":
@@ -162,8 +196,9 @@ def ready_namespaces(spec: dict[str, Any]) -> None:
                 (controller / spec["cgroup"] / setting).write_text((controller / setting).read_text())
 
 
-def command(*words: str) -> None:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+def command(*words: str, descriptor: int | None = None) -> None:
+    inherited = () if descriptor is None else (descriptor,)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, pass_fds=inherited)
     if done.returncode:
         raise SystemExit(f"{' '.join(words)}: {done.stderr.strip()}")
 

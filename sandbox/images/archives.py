@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from catalog import artifacts
-from sandbox.images.oci import Image, write_archive
-from sandbox.images.recipes import recipes
+from sandbox.images.oci import write_archive
+from sandbox.images.recipes import Recipe, recipes
 from sandbox.toolchain import cache_directory
 
 MIRROR = "mirror.sandbox.local"
@@ -19,27 +21,37 @@ COREDNS = artifacts.image("coredns", mirror=MIRROR)
 
 
 def archives() -> dict[str, Path]:
-    """Name → archive of every image, made where it is missing."""
-    made = {}
-    for name, make in recipes().items():
-        image = make()
-        references = [artifacts.image(name, mirror=MIRROR)]
-        place = cache_directory() / "images" / f"{name}-{_digest(image, references)}.tar"
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_archive(image, place, references=references)
-        made[name] = place
-    return made
+    """Name → archive of every image, made where it is missing. An archive's file name tells its content."""
+    wanted = {name: (recipe, _place(name, recipe)) for name, recipe in recipes().items()}
+    if not all(place.exists() for _, place in wanted.values()):
+        with _exclusive():
+            for name, (recipe, place) in wanted.items():
+                if not place.exists():  # another process may have made it while this one waited
+                    write_archive(recipe.make(), place, references=_references(name))
+                    _remove_older(name, place)
+    return {name: place for name, (_, place) in wanted.items()}
 
 
-def _digest(image: Image, references: list[str]) -> str:
-    """Of all that decides the archive's bytes. Files are told by path, size and time: they lie in caches whose names hold their own hashes."""
-    digest = hashlib.sha256(
-        repr(
-            (sys.version, references, image.entrypoint, image.texts, image.links, image.environment, image.user)
-        ).encode()
-    )
-    for path, file in sorted(image.files.items()):
-        status = file.stat()
-        digest.update(f"{path}\0{file}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
-    return digest.hexdigest()[:16]
+def _references(name: str) -> list[str]:
+    return [artifacts.image(name, mirror=MIRROR)]
+
+
+def _place(name: str, recipe: Recipe) -> Path:
+    code = b"".join((Path(__file__).parent / file).read_bytes() for file in ("oci.py", "recipes.py"))
+    inputs = repr((_references(name), recipe.inputs)).encode()
+    return cache_directory() / "images" / f"{name}@{hashlib.sha256(inputs + code).hexdigest()[:16]}.tar"
+
+
+def _remove_older(name: str, place: Path) -> None:
+    for other in place.parent.glob(f"{name}@*.tar"):
+        if other != place:
+            other.unlink(missing_ok=True)
+
+
+@contextmanager
+def _exclusive() -> Iterator[None]:
+    directory = cache_directory() / "images"
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 
 from catalog import artifacts
@@ -31,9 +32,11 @@ def make_bundle(target: Path) -> None:
         place = target / directory
         if place.exists():
             continue
-        scratch = place.with_name(f".{place.name}")
-        shutil.rmtree(scratch, ignore_errors=True)
-        shutil.copytree(module_directory(module, module=pinned_by) / inside, scratch, copy_function=shutil.copyfile)
-        for path in [scratch, *scratch.rglob("*")]:
-            path.chmod(0o755 if path.is_dir() else 0o644)
-        scratch.rename(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}-") as scratch:
+            copy = Path(scratch, place.name)
+            shutil.copytree(module_directory(module, module=pinned_by) / inside, copy, copy_function=shutil.copyfile)
+            for path in [copy, *copy.rglob("*")]:
+                path.chmod(0o755 if path.is_dir() else 0o644)
+            if not place.exists():  # another process may have made it meanwhile
+                copy.rename(place)

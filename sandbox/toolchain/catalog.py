@@ -11,6 +11,15 @@ PULUMI = "3.276.0"
 KUBERNETES = "1.35.4"
 KUBERNETES_PROVIDER = "4.34.2"
 
+KWOK_STAGES = (
+    "node/fast/node-initialize.yaml",
+    "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+    "pod/fast/pod-ready.yaml",
+    "pod/fast/pod-complete.yaml",
+    "pod/fast/pod-delete.yaml",
+)
+"""What KWOK does with nodes and pods, as its module has it."""
+
 _KUBE_VERSION = "k8s.io/component-base/version"
 
 
@@ -67,7 +76,13 @@ _TOOLS = (
             "k8s.io/client-go/pkg/version.gitVersion": f"v{KUBERNETES}",
         },
     ),
-    Tool(name="kwok", module="kwok", package="sigs.k8s.io/kwok/cmd/kwok", cpu_seconds=160),
+    Tool(
+        name="kwok",
+        module="kwok",
+        package="sigs.k8s.io/kwok/cmd/kwok",
+        cpu_seconds=160,
+        beside={stage.rpartition("/")[-1]: f"sigs.k8s.io/kwok:kustomize/stage/{stage}" for stage in KWOK_STAGES},
+    ),
     Tool(
         name="pulumi-resource-kubernetes",
         module="kubernetes-provider",

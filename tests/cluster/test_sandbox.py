@@ -1,48 +1,53 @@
-"""The embedded cluster: it resumes, refuses what it must, and leaves nothing."""
+"""The embedded cluster: it starts once, resumes whatever happened to it, and leaves nothing."""
 
 import json
 import os
+import shutil
 import signal
 import subprocess
-import sys
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sandbox import cluster
-from sandbox.cluster import Layout, Profile, SandboxError
-from sandbox.cluster.control import only_one, pid_of
-from tests.support.cluster import get, leftovers, links_and_groups, started
+from sandbox.cluster import Layout, Profile
+from sandbox.cluster.supervised import pid_of
+from tests.support.cluster import CHECKOUT, get, leftovers, links_and_groups, sandbox, sandbox_command, started
 
-CHECKOUT = Path(__file__).parent.parent.parent
-
-
-def sandbox(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sandbox", *arguments],
-        cwd=CHECKOUT,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+UP = ("up", "--profile=control-plane")
 
 
-def test_a_killed_cluster_comes_back_with_its_objects(tmp_path: Path) -> None:
+def kill(layout: Layout) -> None:
+    """What the machine does to it when memory runs out."""
+    pid = pid_of(layout.state)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Layout]:
+    """A cluster that a test may break."""
     with started(tmp_path / "state", profile=Profile.CONTROL_PLANE) as layout:
-        cluster.kubectl(layout, "create", "namespace", "kept")
-        pid = pid_of(layout)
-        assert pid is not None
-        os.kill(pid, signal.SIGKILL)
-        again = cluster.start(tmp_path / "state", profile=Profile.CONTROL_PLANE)
-        assert pid_of(again) != pid
-        assert get(again, "namespace", "kept")["status"]["phase"] == "Active"
+        yield layout
+
+
+def test_a_killed_cluster_comes_back_with_its_objects(own: Layout) -> None:
+    cluster.kubectl(own, "create", "namespace", "kept")
+    before = pid_of(own.state)
+    kill(own)
+    assert cluster.start(own.state, profile=own.profile) == own
+    assert pid_of(own.state) != before
+    assert get(own, "namespace", "kept")["status"]["phase"] == "Active"
 
 
 def test_a_second_up_leaves_a_running_cluster_as_it_is(control_plane: Layout) -> None:
-    before = pid_of(control_plane)
-    assert cluster.start(control_plane.state, profile=control_plane.profile) == control_plane
-    assert pid_of(control_plane) == before
+    before = pid_of(control_plane.state)
+    assert sandbox(*UP, state=control_plane.state).returncode == 0
+    assert pid_of(control_plane.state) == before
+    assert cluster.status(control_plane.state)["etcd"]["starts"] == 1
 
 
 def test_a_program_that_dies_is_started_again(control_plane: Layout) -> None:
@@ -54,85 +59,115 @@ def test_a_program_that_dies_is_started_again(control_plane: Layout) -> None:
             if b"kube-scheduler" in command and str(control_plane.state).encode() in command:
                 os.kill(int(process.name), signal.SIGKILL)
     while cluster.status(control_plane.state)["kube-scheduler"]["starts"] == starts:
-        pass
-    assert pid_of(control_plane) is not None
+        time.sleep(0.1)
+    while sandbox("status", state=control_plane.state).returncode != 0:
+        time.sleep(0.1)
 
 
-def test_down_leaves_no_process_mount_link_group_or_file(tmp_path: Path) -> None:
+def test_down_leaves_no_process_mount_link_group_or_file(own: Layout) -> None:
+    assert leftovers(own.state)
+    assert links_and_groups(own)
+    assert sandbox("down", state=own.state).stdout == "stopped, and its state removed\n"
+    assert leftovers(own.state) == []
+    assert links_and_groups(own) == []
+    assert list(own.state.parent.iterdir()) == []
+
+
+def test_what_etcd_can_not_read_any_more_is_explained_and_replaced_by_an_empty_cluster(own: Layout) -> None:
+    cluster.kubectl(own, "create", "namespace", "lost")
+    kill(own)
+    (own.state / "etcd" / "member" / "snap" / "db").write_bytes(b"half a page")
+    done = sandbox(*UP, state=own.state)
+    assert done.returncode == 0
+    assert "etcd does not start: " in done.stderr
+    assert "Its objects are lost: starting an empty cluster." in done.stderr
+    after = Layout.load(own.state)
+    assert after is not None
+    assert after.identity != own.identity
+    assert "lost" not in cluster.kubectl(after, "get", "namespaces", "--output=name")
+
+
+def test_a_killed_cluster_whose_addresses_another_one_took_says_so_and_starts_empty(
+    own: Layout, tmp_path: Path
+) -> None:
+    kill(own)
+    while own.link in links_and_groups(own):  # it goes with the namespace
+        time.sleep(0.05)
+    with started(tmp_path / "other", profile=Profile.CONTROL_PLANE) as other:
+        assert other.number == own.number
+        done = sandbox(*UP, state=own.state)
+        assert done.returncode == 0
+        assert f"another cluster has taken {own.service_network}" in done.stderr
+        after = Layout.load(own.state)
+        assert after is not None
+        assert (after.number, after.identity) != (own.number, own.identity)
+        for each in (after, other):
+            assert get(each, "service", "kubernetes")["spec"]["clusterIP"] == each.api_service_address
+
+
+def test_of_two_ups_at_once_one_starts_it_and_the_other_is_told(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    with started(state, profile=Profile.CONTROL_PLANE) as layout:
-        assert leftovers(state)
-        assert len(links_and_groups(layout)) > 1
-        assert cluster.stop(state)
-        assert leftovers(state) == []
-        assert links_and_groups(layout) == []
+    command = sandbox_command(*UP, state=state)
+    try:
+        both = [subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        said = [each.communicate()[1] for each in both]
+        assert sorted(each.returncode for each in both) == [0, 1]
+        assert f"sandbox: another process starts or stops the cluster in {state}. Wait for it and try again.\n" in said
+    finally:
+        cluster.stop(state)
 
 
-@pytest.mark.parametrize("written", ["", "{", '{"profile": "node"}', '{"profile": "moon", "number": 1}'])
-def test_a_half_written_state_directory_is_made_anew(tmp_path: Path, written: str) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
+def test_up_goes_on_where_it_was_interrupted(tmp_path: Path, how: signal.Signals) -> None:
+    state = tmp_path / "state"
+    try:
+        first = subprocess.Popen(
+            sandbox_command(*UP, state=state),
+            cwd=CHECKOUT,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+        while not (state / "pki" / "ca.crt").exists():  # certificates half made, nothing started
+            assert first.poll() is None
+        first.send_signal(how)
+        said = first.communicate()[1]
+        if how is signal.SIGINT:
+            assert first.returncode == 130
+            assert said == "sandbox: interrupted; the same command goes on where it stopped\n"
+        assert sandbox(*UP, state=state).returncode == 0
+        assert sandbox("status", state=state).returncode == 0
+    finally:
+        cluster.stop(state)
+    assert leftovers(state) == []
+
+
+def test_a_half_written_state_directory_is_made_anew(tmp_path: Path) -> None:
     state = tmp_path / "state"
     (state / "pki").mkdir(parents=True)
     (state / "pki" / "ca.crt").write_text("half")
-    (state / "cluster.json").write_text(written)
-    if written:  # one start is enough to prove it for all that can't be read
-        assert Layout.load(state) is None
-        return
+    (state / "cluster.json").write_text('{"profile": "control-')
     with started(state, profile=Profile.CONTROL_PLANE) as layout:
         assert get(layout, "namespace", "default")["status"]["phase"] == "Active"
 
 
-def test_two_at_once_are_told_of_each_other(tmp_path: Path) -> None:
-    state = tmp_path / "state"
-    with only_one(state):
-        done = sandbox("--state", str(state), "up", "--profile=control-plane")
-    assert done.returncode == 1
-    assert (
-        done.stderr.strip()
-        == f"sandbox: another process starts or stops the cluster in {state}. Wait for it and try again."
-    )
+@pytest.fixture
+def below_var_lib() -> Iterator[Path]:
+    """A directory below one that the cluster covers for itself, with a name that no mount option or socket path can hold."""
+    place = Path(tempfile.mkdtemp(dir="/var/lib", prefix=f"llm-serving: a, {'long ' * 16}"))
+    yield place
+    shutil.rmtree(place)
 
 
-def test_down_with_nothing_up_says_so_and_is_no_error(tmp_path: Path) -> None:
-    done = sandbox("--state", str(tmp_path / "state"), "down")
-    assert (done.returncode, done.stdout) == (0, "nothing is up\n")
-
-
-def test_status_tells_by_its_exit_code_that_nothing_runs(tmp_path: Path) -> None:
-    assert sandbox("--state", str(tmp_path / "state"), "status").returncode == 3
-
-
-def test_who_is_not_root_is_told_why_and_what_to_use_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(SandboxError, match="takes root; you are user 1000") as caught:
-        cluster.start(tmp_path / "state")
-    assert "KUBECONFIG=" in str(caught.value)
-    assert not (tmp_path / "state").exists()
-
-
-def test_a_machine_that_routes_all_private_networks_elsewhere_is_refused_before_anything_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    routes = json.dumps([{"dst": "10.0.0.0/8"}])
-    program = tmp_path / "bin" / "ip"
-    program.parent.mkdir()
-    program.write_text(f"""#!/bin/sh\ncase "$*" in *route*) echo '{routes}';; *) echo '[]';; esac\n""")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    with pytest.raises(SandboxError, match="no private network is free"):
-        cluster.start(tmp_path / "state", profile=Profile.CONTROL_PLANE)
-    assert not (tmp_path / "state" / "cluster.json").exists()
-
-
-def test_a_kernel_that_refuses_namespaces_is_named_with_its_own_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / "bin" / "unshare"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho 'unshare failed: Operation not permitted' >&2; exit 1\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    with pytest.raises(SandboxError, match=r"refuses new namespaces .*Operation not permitted.*KUBECONFIG="):
-        cluster.start(tmp_path / "state", profile=Profile.CONTROL_PLANE)
+def test_it_starts_in_any_directory_and_behind_a_proxy_and_beside_settings_of_another_etcd(below_var_lib: Path) -> None:
+    state = below_var_lib / "state"
+    nowhere = "http://127.0.0.1:9"
+    try:
+        done = sandbox(*UP, state=state, HTTPS_PROXY=nowhere, http_proxy=nowhere, ETCD_NAME="other", KUBECONFIG="/none")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert sandbox("kubeconfig", state=state).stdout == f"{state / 'kubeconfig'}\n"
+    finally:
+        cluster.stop(state)
 
 
 FAKE_NODE = {

@@ -14,9 +14,8 @@ from sandbox.cluster import Layout
 
 def apply(layout: Layout, *objects: dict[str, Any]) -> None:
     """kubectl apply; fails with what the API server says."""
-    kube = str(cluster.control.toolchain.tool("kube"))
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-    command = [kube, "kubectl", f"--kubeconfig={layout.kubeconfig}", "apply", "--server-side", "--filename=-"]
+    command = cluster.kubectl_command(layout, "apply", "--server-side", "--filename=-")
     done = subprocess.run(command, input=listed, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

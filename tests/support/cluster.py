@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,13 @@ import pytest
 
 from sandbox import cluster
 from sandbox.cluster import Layout, Profile, SandboxError
+from sandbox.cluster.cgroups import control_group_roots
+
+CHECKOUT = Path(__file__).parent.parent.parent
+
+
+CANNOT_RUN = ("takes root", "missing: ", "refuses new namespaces", "lacks what the embedded cluster needs")
+"""What the embedded cluster says of a machine that can't run it."""
 
 
 @contextmanager
@@ -23,7 +30,7 @@ def started(state: Path, *, profile: Profile) -> Iterator[Layout]:
     try:
         layout = cluster.start(state, profile=profile)
     except SandboxError as error:
-        if os.geteuid() != 0 or "refuses new namespaces" in str(error) or "a real node needs" in str(error):
+        if any(words in str(error) for words in CANNOT_RUN):
             pytest.skip(str(error))
         raise
     try:
@@ -41,19 +48,7 @@ def run_python(
     layout: Layout, pod: str, program: str, *, namespace: str = "default"
 ) -> subprocess.CompletedProcess[str]:
     """Runs a Python program inside a pod that has Python."""
-    kube = str(cluster.control.toolchain.tool("kube"))
-    command = [
-        kube,
-        "kubectl",
-        f"--kubeconfig={layout.kubeconfig}",
-        f"--namespace={namespace}",
-        "exec",
-        pod,
-        "--",
-        "python3",
-        "-c",
-        program,
-    ]
+    command = cluster.kubectl_command(layout, f"--namespace={namespace}", "exec", pod, "--", "python3", "-c", program)
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -76,9 +71,23 @@ def links_and_groups(layout: Layout) -> list[str]:
     """The host's end of the link and the control groups of a cluster, where they exist."""
     shown = subprocess.run(["ip", "-json", "link", "show"], capture_output=True, text=True, check=True).stdout
     links = [link["ifname"] for link in json.loads(shown) if link["ifname"] == layout.link]
-    groups = [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/{layout.cgroup}")]
-    return links + groups
+    groups = [root / layout.cgroup for root in control_group_roots()]
+    return links + [str(group) for group in groups if group.exists()]
 
 
-def have(program: str) -> bool:
-    return shutil.which(program) is not None
+def sandbox(
+    *arguments: str, state: Path, before: Sequence[str] = (), **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """The command as a user types it; `before` are words before it, such as `setpriv …`."""
+    return subprocess.run(
+        [*before, *sandbox_command(*arguments, state=state)],
+        cwd=CHECKOUT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def sandbox_command(*arguments: str, state: Path) -> list[str]:
+    return [sys.executable, "-m", "sandbox", f"--state={state}", *arguments]

@@ -72,19 +72,16 @@ def pods(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def refused(layout: Layout, tried: list[dict[str, Any]]) -> str:
     """What the API server has against these objects; nothing is stored."""
-    kube = str(cluster.control.toolchain.tool("kube"))
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": tried})
-    command = [
-        kube,
-        "kubectl",
-        f"--kubeconfig={layout.kubeconfig}",
+    command = cluster.kubectl_command(
+        layout,
         "apply",
         "--server-side",
         "--dry-run=server",
         "--validate=strict",
         "--force-conflicts",
         "--filename=-",
-    ]
+    )
     done = subprocess.run(command, input=listed, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stderr
 
