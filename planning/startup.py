@@ -110,8 +110,8 @@ def path_seconds(steps: Sequence[Step], *, until: str, since: frozenset[str] = f
 
 
 def rounded_up(seconds: float, unit: int = ROUNDING_SECONDS) -> int:
-    """The next multiple of the unit, so that a small change of an estimate changes no manifest."""
-    return math.ceil(seconds / unit) * unit
+    """The next multiple of the unit, one at least, so that a small change of an estimate changes no manifest."""
+    return max(1, math.ceil(seconds / unit)) * unit
 
 
 def startup_budget(*, read_seconds: Range, compile_seconds: Range) -> int:

@@ -95,6 +95,8 @@ class Staging(Settings):
     hub_mbps: float = Field(
         500.0,
         gt=0,
+        le=100_000,
+        allow_inf_nan=False,
         description="Rate in MB/s that you expect from the hub. Only the plan uses it: when to start, how long to wait.",
     )
     parallel_files: int = Field(8, ge=1, le=64, description="Files that are copied at the same time.")

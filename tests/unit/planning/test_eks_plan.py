@@ -161,3 +161,9 @@ def test_the_block_of_the_settings_is_used_where_aws_is_not_asked():
     without = eks(**{"capacity_block.facts": "(missing)"})
     assert without.block is None
     assert without.schedule is None
+
+
+def test_even_the_fastest_hub_leaves_every_limit_ten_minutes():
+    limits = eks(**{"weights.staging.hub_mbps": 100_000}).startup.limits
+    for name in ("stage_seconds", "hydrate_seconds", "engine_ready_seconds", "router_ready_seconds"):
+        assert getattr(limits, name) >= 600
