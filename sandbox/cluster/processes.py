@@ -14,6 +14,9 @@ from sandbox.toolchain.catalog import KWOK_STAGES
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 """Seen in the cluster's own mount namespace only."""
 
+VOLUMES_SERVE = Path("/run/volumes-serve")
+"""Made by the provisioner after its first round, in the cluster's own mount namespace."""
+
 CONTAINERD_ROOT = "/var/lib/containerd"
 KUBELET_ROOT = "/var/lib/kubelet"
 """Directories of the state, at the places where every node has them: paths of sockets and mounts may be neither long nor odd."""
@@ -173,6 +176,7 @@ def _node(layout: Layout, kube: str, binary: Callable[[str], Path], *, pause_ima
             name="volumes",
             after=("kube-apiserver",),
             command=(sys.executable, "-m", "sandbox.cluster.volumes", str(layout.state)),
+            ready=(str(VOLUMES_SERVE),),
         ),
     ]
 

@@ -6,6 +6,7 @@ for a claim, makes the volume, and removes directory and volume when the claim i
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import time
@@ -16,6 +17,7 @@ from kubernetes import client, config
 from urllib3.exceptions import HTTPError
 
 from sandbox.cluster.layout import NODE, Layout
+from sandbox.cluster.processes import VOLUMES_SERVE
 
 STORAGE_CLASS = "sandbox"
 PROVISIONER = "llm-serving.sandbox/directory"
@@ -75,11 +77,14 @@ def round_of_work(core: client.CoreV1Api, *, directory: Path) -> None:
 def main() -> None:
     layout = Layout.load(Path(sys.argv[1]))
     assert layout is not None, "the supervisor starts this with a whole state directory"
-    config.load_kube_config(str(layout.pki / "sandbox.kubeconfig"))
+    VOLUMES_SERVE.unlink(missing_ok=True)
+    # Read here, because the client takes a path with a colon for two.
+    config.load_kube_config_from_dict(json.loads((layout.pki / "sandbox.kubeconfig").read_text()))
     core = client.CoreV1Api()
     while True:
         try:
             round_of_work(core, directory=layout.state / "volumes")
+            VOLUMES_SERVE.touch()
         except (client.ApiException, HTTPError) as error:
             print(f"volumes: {error}", file=sys.stderr, flush=True)
         time.sleep(1)
