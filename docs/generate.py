@@ -10,9 +10,13 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 from catalog.artifacts import CHARTS, CRD_BUNDLES, IMAGES
+from planning.dev import plan_dev
+from planning.flows import Anywhere, ApiServer, Pods
 from planning.settings import load_stack_file
+from planning.settings.dev import Dev
 from stacks.graph import draw
 from stacks.render import record
 
@@ -37,9 +41,26 @@ def versions() -> str:
     return "\n".join(lines) + "\n"
 
 
+def flows() -> str:
+    """The dev environment's flow table."""
+    settings = load_stack_file(ROOT / "Pulumi.dev.yaml")
+    lines = ["| from | to | ports | why |", "|---|---|---|---|"]
+    for flow in plan_dev(cast(Dev, settings)).flows:
+        ports = ", ".join(map(str, flow.ports))
+        lines.append(f"| {_who(flow.source)} | {_who(flow.target)} | {ports} | {flow.why} |")
+    return "\n".join(lines) + "\n"
+
+
+def _who(end: Pods | Anywhere | ApiServer) -> str:
+    if isinstance(end, Pods):
+        return f"{end.namespace}: " + ", ".join(f"`{name}={value}`" for name, value in end.labels.items())
+    return "anyone" if isinstance(end, Anywhere) else "the Kubernetes API"
+
+
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "picture": ("README.md", picture),
     "versions": ("docs/versions.md", versions),
+    "flows": ("docs/dev.md", flows),
 }
 """Name → the file that has the part, and what makes it."""
 
