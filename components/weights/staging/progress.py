@@ -98,6 +98,9 @@ class Progress:
                 say(self.line())
 
     def __enter__(self) -> Progress:
+        # Rate and duration are those of the work: loading libraries is over.
+        self.started = self._clock()
+        self._samples = deque([(self.started, 0)])
         self._thread = threading.Thread(target=self._run, daemon=True, name="progress")
         self._thread.start()
         return self

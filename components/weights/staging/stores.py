@@ -197,7 +197,9 @@ def _gcs_options(common: Mapping[str, Any]) -> dict[str, Any]:
     if not emulator:
         return dict(common)
     options = {**common["client_options"], "allow_http": emulator.startswith("http://")}
-    return {**common, "base_url": emulator, "skip_signature": True, "client_options": options}
+    # obstore writes with a token only; an emulator takes any.
+    token = {"token": "emulator", "expires_at": None}
+    return {**common, "base_url": emulator, "credential_provider": lambda: token, "client_options": options}
 
 
 def _aws_credentials() -> Any:
