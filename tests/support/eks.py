@@ -16,10 +16,10 @@ BLOCK = {
     "instance_type": "p6-b300.48xlarge",
     "availability_zone": "us-west-2c",
     "count": 2,
-    "start": "2026-12-03T11:30:00Z",
-    "end": "2026-12-17T11:30:00Z",
+    "start": "2026-11-20T11:30:00Z",
+    "end": "2099-12-17T11:30:00Z",
 }
-SCHEDULED = {**BLOCK, "state": "scheduled", "start": "2026-12-05T11:30:00Z"}
+SCHEDULED = {**BLOCK, "state": "scheduled", "start": "2099-12-05T11:30:00Z"}
 RESERVATION = "cr-0123456789abcdef0"
 SERVICE = manifest("model-service.yaml")["metadata"]
 SERVED_NAME = f"{SERVICE['namespace']}/{SERVICE['name']}"

@@ -116,20 +116,20 @@ def test_nothing_of_the_stack_lets_the_block_be_bought_or_given_back() -> None:
 def test_outputs_say_where_to_ask_what_and_whether_it_was_proved() -> None:
     _, outputs = default()
     assert outputs["model"] == "ml-team/kimi-k3-1-pro"
-    assert outputs["block"]["drain"] == "2026-12-17 10:30 UTC"
+    assert outputs["block"]["drain"] == "2099-12-17 10:30 UTC"
     assert outputs["proof"]["checks"][:2] == ["models", "completion"]
 
 
 def test_before_the_block_starts_everything_is_made_and_nothing_waits_for_nodes() -> None:
     recording, outputs = program(block=SCHEDULED)
     assert recording.one("eks/nodeGroup:NodeGroup", "accelerators").inputs["scalingConfig"]["desiredSize"] == 0
-    assert recording.one("Schedule").inputs["startTime"] == "2026-12-05T11:35:00Z"
+    assert recording.one("Schedule").inputs["startTime"] == "2099-12-05T11:35:00Z"
     for kind, name in (("DaemonSet", "hydration"), ("apps/v1:Deployment", "unified")):
         assert recording.one(kind, name).inputs["metadata"]["annotations"]["pulumi.com/skipAwait"] == "true"
     assert not [r for r in recording.of("batch/v1:Job") if r.name == "smoke"]
     assert outputs["proof"] == {
         "result": "not run",
-        "why": "the block starts at 2026-12-05 11:30 UTC; run `up` again then",
+        "why": "the block starts at 2099-12-05 11:30 UTC; run `up` again then",
     }
 
 
