@@ -28,7 +28,8 @@ down: .venv/.ready ## take the dev environment down and leave nothing
 .PHONY: test
 test: .venv/.ready policies/.venv/.ready ## every check; LEVEL=unit|program|engine|cluster|serving|vendor TARGET=dev|eks-b300 narrow it
 	@$(if $(LEVEL)$(TARGET),,$(MAKE) lint)
-	@$(if $(filter unit program vendor,$(LEVEL)),,$(PY) -m sandbox.packages && $(PY) -m sandbox.toolchain build)
+	@$(if $(filter unit program vendor,$(LEVEL)),,$(PY) -m sandbox.packages && $(PY) -m sandbox.toolchain build && $(PY) -m sandbox.images)
+	@$(if $(filter-out vendor,$(LEVEL)),,$(PY) -m sandbox.engine_wheels || echo "test: without the engines' wheels, what reads them counts as not run" >&2)
 	@$(PY) -m pytest $(if $(LEVEL)$(TARGET),-m "$(LEVEL)$(if $(and $(LEVEL),$(TARGET)), and )$(subst -,_,$(TARGET))")
 
 .PHONY: lint

