@@ -36,8 +36,11 @@ def main() -> int:
 
 
 def _cloud(options: argparse.Namespace, clock: Clock, faults: Faults) -> Cloud:
+    from sandbox.clouds.aws import command_line
     from sandbox.clouds.aws.cloud import Aws
 
+    if options.kubeconfig:
+        command_line.install(options.state / "bin", kubeconfig=options.kubeconfig)
     return Aws(state=options.state, clock=clock, faults=faults, kubeconfig=options.kubeconfig)
 
 

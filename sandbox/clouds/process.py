@@ -17,6 +17,9 @@ from typing import Any
 from sandbox.clouds.clock import Clock
 from sandbox.clouds.files import write
 
+COMMANDS = "bin"
+"""Directory in the state directory for commands that clients of the cloud run."""
+
 PROJECT = Path(__file__).parent.parent.parent
 
 
@@ -34,12 +37,16 @@ class RunningCloud:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the engine needs in its environment to use this cloud."""
-        return {"PULUMI_DEBUG_PROVIDERS": self.address}
+        """What the engine needs in its environment to use this cloud and the clusters in it."""
+        return {"PULUMI_DEBUG_PROVIDERS": self.address, "PATH": f"{self.state / COMMANDS}:{os.environ['PATH']}"}
 
     def set_clock(self, now: datetime) -> None:
         """Stops the cloud's clock at this time."""
         Clock(self.state).set(now)
+
+    def sell(self, *blocks: Mapping[str, Any]) -> None:
+        """Replaces the capacity blocks that were bought (sandbox.clouds.aws.services.capacity has their form)."""
+        write(self.state / "capacity-blocks.json", json.dumps(list(blocks)))
 
     def inject(self, *faults: Mapping[str, Any]) -> None:
         """Replaces the faults (sandbox.clouds.faults has their form)."""

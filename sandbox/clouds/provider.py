@@ -129,7 +129,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
                 reason = TIMED_OUT if fault.kind == "timeout" else fault.message
                 return self._half_made(context, table, made, inputs, secrets, reason=reason)
             try:
-                found = table.read(made, plain(inputs))
+                found = self._read(table, made, inputs)
             except CloudError as error:
                 return self._half_made(context, table, made, inputs, secrets, reason=str(error))
             return provider_pb2.CreateResponse(id=made, properties=encode(found.properties, secrets=secrets))
@@ -141,7 +141,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             inputs, secrets = decode(request.inputs)
             self._refuse("read")
             try:
-                found = table.read(request.id, plain(inputs))
+                found = self._read(table, request.id, inputs)
             except NotFoundError:
                 return provider_pb2.ReadResponse(id="")
             kept = {GENERATED: inputs[GENERATED]} if GENERATED in inputs else {}
@@ -169,7 +169,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
                     raise NotReadyError(request.id, TIMED_OUT if fault.kind == "timeout" else fault.message)
             except NotReadyError as error:
                 return self._half_made(context, table, error.id, new, secrets, reason=str(error))
-            found = table.read(request.id, plain(new))
+            found = self._read(table, request.id, new)
             return provider_pb2.UpdateResponse(properties=encode(found.properties, secrets=secrets))
 
     def Delete(self, request: Any, context: Any) -> Any:
@@ -213,6 +213,16 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             )
         return table
 
+    def _read(self, table: Table, id: str, inputs: Values) -> Found:
+        """The resource, its outputs judged by the SDK's types like the inputs."""
+        found = table.read(id, plain(inputs))
+        outputs = sdk.Record(sdk.resource(self._cloud.package, table.token).outputs, frozenset())
+        wrong = list(sdk.problems(found.properties, outputs))
+        if wrong:
+            told = "; ".join(f"{each.path} {each.reason}" for each in wrong)
+            raise NotSimulatedError(f"the simulated {table.token} is wrong: {told}")
+        return found
+
     def _refuse(self, call: str) -> None:
         fault = self._faults.due(call, kinds=BEFORE)
         if fault:
@@ -239,7 +249,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     ) -> Any:
         """The engine keeps the resource with its error and finishes it by an update next time."""
         try:
-            found = table.read(id, plain(inputs))
+            found = self._read(table, id, inputs)
         except CloudError:
             found = Found(inputs=plain(inputs), properties=plain(inputs))
         generated = {GENERATED: inputs[GENERATED]} if GENERATED in inputs else {}

@@ -16,6 +16,9 @@ from sandbox.clouds.tables import Cloud
 MESSAGE_BYTES = 400 << 20
 """The engine's own limit of one message."""
 
+TICK_SECONDS = 0.5
+"""How often the cloud looks whether time has brought something."""
+
 
 def serve(cloud: Cloud, faults: Faults) -> None:
     """Serves on a free loopback port until SIGTERM or SIGINT; the first line of output is `<name>:<port>`."""
@@ -30,5 +33,6 @@ def serve(cloud: Cloud, faults: Faults) -> None:
         signal.signal(number, lambda *_: stop.set())
     server.start()
     print(f"{cloud.name}:{port}", flush=True)
-    stop.wait()
+    while not stop.wait(TICK_SECONDS):
+        cloud.tick()
     server.stop(grace=1).wait()

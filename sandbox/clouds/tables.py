@@ -105,6 +105,10 @@ class Cloud(ABC):
         """An engine has come: settings of an earlier one no longer hold."""
 
     @abstractmethod
+    def tick(self) -> None:
+        """Time has passed: what is due happens now."""
+
+    @abstractmethod
     def configure(self, settings: Values) -> None:
         """Takes the provider's settings."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import copy
 import datetime as dt
+import itertools
 import json
 import logging
 import os
@@ -26,6 +27,8 @@ import moto
 from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from moto.backend_index import backend_url_patterns
+from moto.backends import get_backend
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.moto_api._internal import mock_random
 
@@ -38,6 +41,15 @@ ACCOUNT = DEFAULT_ACCOUNT_ID
 ATTEMPTS = 8
 """How often a throttled call, or a read that does not see a fresh resource, is tried. The real provider makes 25
 attempts over minutes; nothing here gets better by waiting."""
+
+FOUNDED = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+"""When an account got its default VPC and whatever else it has from the start."""
+
+FIRST = ("ec2", "elb", "elbv2", "iam")
+"""Parts of moto that others draw on."""
+
+MOTO_REGION = "us-east-1"
+"""Moto asks this region which addresses a service answers."""
 
 READS = ("Describe", "Get", "List", "Head", "Simulate", "Search")
 REFUSALS = frozenset({"throttle", "error", "not-found"})
@@ -130,6 +142,7 @@ class Api:
         if key not in self._clients:
             config = Config(retries={"max_attempts": 0}, parameter_validation=False)
             self._clients[key] = boto3.client(service, region_name=region, config=config)
+            self._found(service, region, self._clients[key].meta.endpoint_url)
         try:
             answer: dict[str, Any] = getattr(self._clients[key], xform_name(operation))(**params)
         except ClientError as error:
@@ -138,6 +151,19 @@ class Api:
             raise kind(told["Code"], f"{operation}: {told.get('Message', '')}") from error
         answer.pop("ResponseMetadata", None)
         return answer
+
+    def _found(self, service: str, region: str, address: str) -> None:
+        """Brings moto's part of a service into being, the same way whenever the first call comes."""
+        before, now = mock_random.getstate(), self.now
+        simulated_time.stand_at(FOUNDED)
+        asked = [name for name, pattern in backend_url_patterns if pattern.match(f"{address}/")]
+        for name, place in itertools.product((*FIRST, *asked, service), (region, MOTO_REGION)):
+            mock_random.seed(f"{name} {place}")
+            regions = get_backend(name)[ACCOUNT]  # type: ignore[call-overload]
+            for each in [place] if place in regions.regions else regions.regions:  # some have partitions, not regions
+                regions[each]
+        mock_random.setstate(before)
+        simulated_time.stand_at(now)
 
     def tick(self) -> None:
         """Lets the consequences of passing time follow."""

@@ -59,6 +59,9 @@ class Aws(Cloud):
     def attach(self) -> None:
         self.region, self.default_tags = "", {}
 
+    def tick(self) -> None:
+        self.api.tick()
+
     def configure(self, settings: Values) -> None:
         strange = settings.keys() - SETTINGS
         if strange:

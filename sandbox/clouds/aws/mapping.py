@@ -105,6 +105,8 @@ def _to_property(value: Any, hint: Any, *, names: Mapping[str, str], path: str) 
         return [_to_property(item, inner, names=names, path=path) for item in items]
     if kind == "map":
         return tags(value) if isinstance(value, list) else dict(value)
+    if kind == "scalar" and isinstance(value, list) and len(value) == 1:
+        value = value[0]
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if isinstance(value, bytes):

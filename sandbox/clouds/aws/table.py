@@ -78,6 +78,8 @@ class AwsTable(Table):
     provider_only: ClassVar[frozenset[str]] = frozenset()
     """Inputs that steer the provider and reach no API."""
     tagging: ClassVar[Tagging | None] = None
+    tags_apart: ClassVar[bool] = False
+    """The create call takes no tags."""
     only: ClassVar[tuple[str, ...]] = ()
     """Members of the answer's shape are taken by name; these outputs alone, when there are any."""
 
@@ -105,6 +107,8 @@ class AwsTable(Table):
             for part in self.parts:
                 if part.at_create and any(_top(name) in inputs for name in part.properties):
                     getattr(self, part.method)(call, id, {}, inputs)
+            if self.tags_apart and self.all_tags(inputs):
+                self.retag(call, id, {}, self.all_tags(inputs))
             self.await_ready(call, id, inputs)
         except NotFoundError as error:
             raise NotReadyError(id, f"waiting for {id} after it was made: {error}") from error
@@ -142,7 +146,7 @@ class AwsTable(Table):
         skip = {*apart, *self.provider_only, "tags", "region"}
         shape = model.operation(self.service, self.operation).input_shape
         request = mapping.request(inputs, shape, names=self.names, skip=skip)
-        tags = self.tagging.members(self.all_tags(inputs)) if self.tagging else {}
+        tags = self.tagging.members(self.all_tags(inputs)) if self.tagging and not self.tags_apart else {}
         return {**self.fixed, **request, **tags}
 
     def identify(self, answer: dict[str, Any], inputs: Values) -> str:

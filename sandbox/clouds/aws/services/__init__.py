@@ -16,7 +16,7 @@ from botocore import xform_name
 from sandbox.clouds.aws.api import Api, Handler
 from sandbox.clouds.aws.services.capacity import Capacity
 from sandbox.clouds.aws.services.control_planes import ControlPlanes
-from sandbox.clouds.aws.services.extras import FileSystems, LogKeys, Prometheus, ScheduledActions
+from sandbox.clouds.aws.services.extras import FileSystems, LoadBalancers, LogKeys, Prometheus, ScheduledActions
 from sandbox.clouds.aws.services.node_groups import NodeGroups
 from sandbox.clouds.aws.services.references import References
 from sandbox.clouds.nodes import Nodes
@@ -36,6 +36,7 @@ class Services:
             self.node_groups,
             FileSystems(),
             LogKeys(),
+            LoadBalancers(),
             Prometheus(),
             ScheduledActions(),
             References(self.control_planes, self.node_groups),

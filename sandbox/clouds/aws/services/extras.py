@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
+from moto.elbv2.models import elbv2_backends
 
-from sandbox.clouds.aws.api import Call
+from sandbox.clouds.aws.api import ACCOUNT, Call
 from sandbox.clouds.aws.services.support import arn, hexadecimal, refuse, require_groups, subnets
 from sandbox.clouds.clock import moment
 
@@ -298,6 +299,23 @@ class ScheduledActions:
                 f"desired capacity {params.get('DesiredCapacity')} must lie between minimum {params.get('MinSize')} and maximum {params.get('MaxSize')}",
             )
         return call.forward()
+
+
+class LoadBalancers:
+    """Attributes of target groups."""
+
+    service = "elbv2"
+    DELAY, LONGEST = "deregistration_delay.timeout_seconds", "3600"
+
+    def modify_target_group_attributes(self, call: Call) -> Document:
+        """Moto refuses the longest delay although its own message calls it allowed."""
+        longest = {"Key": self.DELAY, "Value": self.LONGEST}
+        given = call.params["Attributes"]
+        answer = call.forward(Attributes=[each for each in given if each != longest])
+        if longest in given:
+            kept = elbv2_backends[ACCOUNT][call.region].target_groups[call.params["TargetGroupArn"]]
+            kept.attributes[self.DELAY] = self.LONGEST
+        return answer
 
 
 def _require_yaml(text: bytes | str, *, key: str) -> None:

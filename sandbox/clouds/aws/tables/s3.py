@@ -17,16 +17,13 @@ class Bucket(AwsTable):
     service, operation = "s3", "CreateBucket"
     autoname = Autoname("bucket", max_length=63, lower=True, prefix_property="bucketPrefix")
     provider_only = frozenset({"forceDestroy", "bucketPrefix"})
-    # CreateBucket takes tags in its configuration, next to the region.
     tagging = Tagging("Tags", "list")
+    tags_apart = True
 
     def request(self, inputs: Values) -> dict[str, Any]:
-        made = super().request(inputs)
-        tags = made.pop("Tags", [])
         region = inputs.get("region", self.account.region)
-        place = {"LocationConstraint": region} if region != "us-east-1" else {}
-        configuration = {**place, **({"Tags": tags} if tags else {})}
-        return {**made, **({"CreateBucketConfiguration": configuration} if configuration else {})}
+        place = {"CreateBucketConfiguration": {"LocationConstraint": region}} if region != "us-east-1" else {}
+        return {**super().request(inputs), **place}
 
     def identify(self, answer: dict[str, Any], inputs: Values) -> str:
         return str(inputs["bucket"])
