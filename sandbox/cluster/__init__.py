@@ -2,10 +2,11 @@
 
 from sandbox.cluster.control import running, start, status, stop
 from sandbox.cluster.errors import SandboxError
-from sandbox.cluster.layout import NODE, Layout, Profile
+from sandbox.cluster.layout import NETWORKS, NODE, Layout, Profile
 from sandbox.cluster.objects import kubectl, kubectl_command
 
 __all__ = [
+    "NETWORKS",
     "NODE",
     "Layout",
     "Profile",

@@ -16,6 +16,9 @@ NODE = "real-1"
 POD_NETWORK = "10.244.0.0/24"
 """Addresses of pods. They are seen inside the cluster's own network namespace only."""
 
+NETWORKS = ("10.199.0.0/16", "10.201.0.0/16")
+"""What clusters take their addresses from: links to the host, and Services."""
+
 API_PORT = 6443
 
 

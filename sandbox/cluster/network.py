@@ -9,7 +9,7 @@ import subprocess
 from contextlib import suppress
 
 from sandbox.cluster.errors import INSTEAD, SandboxError
-from sandbox.cluster.layout import Layout
+from sandbox.cluster.layout import NETWORKS, Layout
 
 
 def free_number(layout: Layout) -> Layout:
@@ -29,7 +29,7 @@ def free_number(layout: Layout) -> Layout:
         if candidate.link not in links and not any(net.overlaps(route) for net in wanted for route in routes):
             return candidate
     raise SandboxError(
-        "no private network is free for the embedded cluster: 10.199.0.0/16 and 10.201.0.0/16 are routed elsewhere on this machine. "
+        f"no private network is free for the embedded cluster: {' and '.join(NETWORKS)} are routed elsewhere on this machine. "
         f"Take one of those routes away, or stop an embedded cluster of another checkout. {INSTEAD}"
     )
 

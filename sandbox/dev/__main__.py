@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -28,13 +29,13 @@ class BusyError(Exception):
 def up() -> None:
     """Builds what is missing, starts the cluster, runs `pulumi up`, and says how to use what stands."""
     started = time.monotonic()
+    if own_cluster():  # before the engine, which may have to be built
+        say(check_own_cluster())
     engine = toolchain.choose_engine()
     say(engine.said)
-    if own_cluster():
-        say(check_own_cluster())
-    else:
-        start_embedded_cluster()
     stack = dev_stack(engine)
+    if not own_cluster() and stack.start_over_on_another(start_embedded_cluster()):
+        say("the embedded cluster is a new one: what the stack had on the former is gone and made anew")
     stack.select()
     stack.unlock()
     stack.run("up", "--yes", "--skip-preview", "--stack", stack.name)
@@ -54,17 +55,21 @@ def down() -> None:
         say("nothing is up")
     if not own_cluster():
         cluster.stop(STATE / "cluster")
+        shutil.rmtree(STATE / "artifacts", ignore_errors=True)
+    if stack is None or not stack.any():
+        shutil.rmtree(STATE / "pulumi", ignore_errors=True)
 
 
-def start_embedded_cluster() -> None:
-    """The packages, the tools, the cluster; each says what it does when there is something to do."""
+def start_embedded_cluster() -> str:
+    """The packages, the tools, the cluster; each says what it does when there is something to do. Returns the cluster's identity."""
     if install_packages():
         raise ClusterError("the Debian packages above could not be installed.")
     toolchain.build()
     started = time.monotonic()
     make_bundle(STATE / "artifacts")
-    cluster.start(STATE / "cluster")
+    layout = cluster.start(STATE / "cluster")
     say(f"the embedded cluster is ready ({time.monotonic() - started:.0f} s)")
+    return layout.identity
 
 
 def own_cluster() -> bool:

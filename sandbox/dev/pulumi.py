@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sandbox.cluster import NETWORKS
 from sandbox.toolchain import Engine
 
 
@@ -33,7 +34,9 @@ class Stack:
             # The dev stack holds no secret: the passphrase keeps pulumi from asking for one.
             "PULUMI_CONFIG_PASSPHRASE": "",
         }
-        return {**defaults, **os.environ, **self.engine.environment}
+        # The machine's proxy, where it has one, does not know the cluster.
+        direct = ",".join(filter(None, [os.environ.get("NO_PROXY") or os.environ.get("no_proxy"), *NETWORKS]))
+        return {**defaults, **os.environ, **self.engine.environment, "NO_PROXY": direct}
 
     def run(self, *arguments: str, check: bool = True) -> int:
         """Runs a command with the user's terminal; raises PulumiError when it fails."""
@@ -53,12 +56,29 @@ class Stack:
 
     def exists(self) -> bool:
         """Whether the stack has a state."""
-        listed = self.ask("stack", "ls", "--json")
-        return any(each["name"].split("/")[-1] == self.name for each in json.loads(listed or "[]"))
+        return self.name in self._names()
+
+    def any(self) -> bool:
+        """Whether the backend has any stack of this project."""
+        return bool(self._names())
+
+    def _names(self) -> set[str]:
+        return {each["name"].split("/")[-1] for each in json.loads(self.ask("stack", "ls", "--json") or "[]")}
 
     def select(self) -> None:
         """Makes the stack the current one, creating it where it does not exist."""
         self.run("stack", "select", "--create", self.name)
+
+    def start_over_on_another(self, cluster: str) -> bool:
+        """Forgets what the stack had on a cluster that is gone; whether there was something to forget. `cluster`: its identity."""
+        record = self.state / f"{self.name}.cluster"
+        former = record.read_text() if record.exists() else cluster
+        gone = former != cluster and self.exists()
+        if gone:
+            self.run("stack", "rm", "--yes", "--force", "--preserve-config", self.name)
+        self.state.mkdir(parents=True, exist_ok=True)
+        record.write_text(cluster)
+        return gone
 
     def unlock(self) -> None:
         """Drops the lock that a killed pulumi left. Only call it while no other pulumi can be running on this stack."""
