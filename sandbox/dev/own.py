@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import yaml
 from kubernetes import client, config
 from kubernetes.config import ConfigException
 from urllib3.exceptions import HTTPError
@@ -23,11 +24,18 @@ def check_own_cluster() -> str:
     """
     where = os.environ["KUBECONFIG"]
     try:
-        api = config.new_client_from_config()
+        api = config.new_client_from_config(config_file=where)
         api.configuration.retries = False
         version = client.VersionApi(api).get_code(_request_timeout=10)
-    except ConfigException as error:
-        raise ClusterError(f"KUBECONFIG={where} can't be read: {error}. Name a kubeconfig file, or unset it.") from None
+    except (
+        ConfigException,
+        yaml.YAMLError,
+        AttributeError,
+        TypeError,
+    ) as error:  # the client's reader lets what is no kubeconfig through
+        raise ClusterError(
+            f"KUBECONFIG={where} can't be read: {' '.join(str(error).split())}. Name a kubeconfig file, or unset it."
+        ) from None
     except client.ApiException as error:
         raise ClusterError(f"the cluster in KUBECONFIG={where} refuses: {error.status} {error.reason}.") from None
     except (HTTPError, OSError) as error:
