@@ -117,6 +117,18 @@ def test_of_two_ups_at_once_one_starts_it_and_the_other_is_told(tmp_path: Path) 
         cluster.stop(state)
 
 
+def test_two_clusters_that_start_at_once_take_different_addresses(tmp_path: Path) -> None:
+    states = [tmp_path / "one" / "state", tmp_path / "two" / "state"]
+    try:
+        both = [subprocess.Popen(sandbox_command(*UP, state=state), cwd=CHECKOUT) for state in states]
+        assert [each.wait() for each in both] == [0, 0]
+        layouts = [Layout.load(state) for state in states]
+        assert len({layout.number for layout in layouts if layout}) == 2
+    finally:
+        for state in states:
+            cluster.stop(state)
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
 def test_up_goes_on_where_it_was_interrupted(tmp_path: Path, how: signal.Signals) -> None:
     state = tmp_path / "state"
