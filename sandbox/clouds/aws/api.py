@@ -32,7 +32,7 @@ from moto.backends import get_backend
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.moto_api._internal import mock_random
 
-from sandbox.clouds.aws import model, simulated_time
+from sandbox.clouds.aws import model, repeatable
 from sandbox.clouds.clock import Clock, moment
 from sandbox.clouds.faults import Faults
 from sandbox.clouds.tables import CloudError, NotFoundError
@@ -113,7 +113,7 @@ class Api:
         )
         self._mock = moto.mock_aws()
         self._mock.start()
-        simulated_time.install()
+        repeatable.install()
 
     def call(self, service: str, operation: str, *, region: str, **params: Any) -> dict[str, Any]:
         """Makes one call. Raises InvalidRequestError, NotFoundError or CloudError."""
@@ -155,7 +155,7 @@ class Api:
     def _found(self, service: str, region: str, address: str) -> None:
         """Brings moto's part of a service into being, the same way whenever the first call comes."""
         before, now = mock_random.getstate(), self.now
-        simulated_time.stand_at(FOUNDED)
+        repeatable.stand_at(FOUNDED)
         asked = [name for name, pattern in backend_url_patterns if pattern.match(f"{address}/")]
         for name, place in itertools.product((*FIRST, *asked, service), (region, MOTO_REGION)):
             mock_random.seed(f"{name} {place}")
@@ -163,7 +163,7 @@ class Api:
             for each in [place] if place in regions.regions else regions.regions:  # some have partitions, not regions
                 regions[each]
         mock_random.setstate(before)
-        simulated_time.stand_at(now)
+        repeatable.stand_at(now)
 
     def tick(self) -> None:
         """Lets the consequences of passing time follow."""
@@ -181,7 +181,7 @@ class Api:
 
     def _stand_at(self, now: dt.datetime) -> None:
         self.now = now
-        simulated_time.stand_at(now)
+        repeatable.stand_at(now)
 
     def note(self, event: str, **what: Any) -> None:
         """Writes down something that happened by itself, so that it happens again after a restart."""

@@ -26,7 +26,16 @@ def install(directory: Path, *, kubeconfig: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     credential = directory / "credential.json"
     credential.touch(mode=0o600)
-    credential.write_text(json.dumps({"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential", "spec": {}, "status": _status(kubeconfig)}))
+    credential.write_text(
+        json.dumps(
+            {
+                "apiVersion": "client.authentication.k8s.io/v1beta1",
+                "kind": "ExecCredential",
+                "spec": {},
+                "status": _status(kubeconfig),
+            }
+        )
+    )
     command = directory / "aws"
     command.write_text(SCRIPT.format(credential=shlex.quote(str(credential))))
     command.chmod(0o755)

@@ -23,6 +23,7 @@ class FileSystems:
 
     def __init__(self) -> None:
         self.links: dict[str, Document] = {}
+        self.systems: dict[str, Document] = {}
 
     def create_file_system(self, call: Call) -> Document:
         params = call.params
@@ -39,16 +40,37 @@ class FileSystems:
                 "BadRequest",
                 f"throughput {lustre.get('PerUnitStorageThroughput')} MB/s per TiB: PERSISTENT_2 takes {', '.join(map(str, self.THROUGHPUT))}",
             )
-        subnets(call, params["SubnetIds"])
+        (subnet,) = subnets(call, params["SubnetIds"])
         groups = params.get("SecurityGroupIds", [])
         require_groups(call, groups)
         self._require_lustre_ports(call, groups)
-        return call.forward()
+        answer = call.forward()
+        id = answer["FileSystem"]["FileSystemId"]
+        self.systems[id] = {
+            "FileSystemTypeVersion": params.get("FileSystemTypeVersion", "2.10"),
+            "VpcId": subnet["VpcId"],
+            "OwnerId": ACCOUNT,
+            "Lifecycle": "AVAILABLE",
+            "CreationTime": call.now,
+            "LustreConfiguration": {**lustre, "MountName": id[-8:]},
+        }
+        return answer
+
+    def describe_file_systems(self, call: Call) -> Document:
+        """Moto tells less than FSx does."""
+        answer = call.forward()
+        for system in answer["FileSystems"]:
+            known = self.systems[system["FileSystemId"]]
+            lustre = {**system.get("LustreConfiguration", {}), **known["LustreConfiguration"]}
+            system.update(known, LustreConfiguration=lustre)
+        return answer
 
     def delete_file_system(self, call: Call) -> Document:
         for id in [id for id, link in self.links.items() if link["FileSystemId"] == call.params["FileSystemId"]]:
             del self.links[id]
-        return call.forward()
+        answer = call.forward()
+        self.systems.pop(call.params["FileSystemId"], None)
+        return answer
 
     def create_data_repository_association(self, call: Call) -> Document:
         params = {name: value for name, value in call.params.items() if name != "ClientRequestToken"}

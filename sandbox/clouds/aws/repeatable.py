@@ -1,4 +1,4 @@
-"""Moto takes the time from the machine; here it takes it from the cloud's clock, so that a repeated call is the same."""
+"""Moto takes time and random values from the machine; here it takes them from us, so that a repeated call is the same."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import importlib
 import time
 from typing import Any
 
+from moto.moto_api._internal import mock_random
+
 TAKE_DATETIME = ("moto.autoscaling.models", "moto.ec2.models.vpcs", "moto.s3.models")
 TAKE_TIME = ("moto.efs.models", "moto.fsx.models")
 """Modules of moto that don't ask moto.core.utils.utcnow for the time."""
+
+TAKE_UUID = ("moto.fsx.models",)
+"""Modules of moto that don't ask its own generator for ids."""
 
 _at = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -21,11 +26,13 @@ def stand_at(now: dt.datetime) -> None:
 
 
 def install() -> None:
-    """Puts the clock into moto's modules."""
+    """Puts clock and generator into moto's modules."""
     utils = importlib.import_module("moto.core.utils")
     utils.datetime = _Beside(dt, datetime=_Datetime)  # type: ignore[attr-defined]
     for name in TAKE_TIME:
         importlib.import_module(name).time = _Beside(time, time=lambda: _at.timestamp())  # type: ignore[attr-defined]
+    for name in TAKE_UUID:
+        importlib.import_module(name).uuid4 = mock_random.uuid4  # type: ignore[attr-defined]
     for name in TAKE_DATETIME:
         module = importlib.import_module(name)
         if getattr(module, "datetime", None) is dt.datetime:
