@@ -9,9 +9,11 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from components.weights.program import program_digest
-from components.weights.staging.errors import NO_RETRY
+from components.weights.staging.errors import RETRY
 
-RETRIES = 6
+KILLED = 137
+"""Exit code of a container that the kernel or the kubelet killed."""
+
 AWAIT_MARGIN_SECONDS = 120
 """`up` waits this much longer than the Job may run, so that it reports the Job's own reason."""
 
@@ -28,15 +30,17 @@ def job(
 ) -> k8s.batch.v1.Job:
     """The Job. main: the container whose exit code tells whether another try helps. seconds: how long it may run."""
     spec = {
-        "backoffLimit": RETRIES,
+        # One failure that counts ends the Job with the reason BackoffLimitExceeded. A rule of action FailJob would end it as well, but
+        # Pulumi's provider does not know that reason and would wait for the whole time limit.
+        "backoffLimit": 0,
         "activeDeadlineSeconds": seconds,
         "podFailurePolicy": {
             "rules": [
+                # Tries that may end better do not count, nor does a drained or evicted node: the next pod goes on.
                 {
-                    "action": "FailJob",
-                    "onExitCodes": {"containerName": main, "operator": "In", "values": [*NO_RETRY]},
+                    "action": "Ignore",
+                    "onExitCodes": {"containerName": main, "operator": "In", "values": [*RETRY, KILLED]},
                 },
-                # A drained or evicted node is nobody's fault and costs no retry: the next pod goes on.
                 {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
             ]
         },

@@ -61,5 +61,5 @@ class StoppedError(StagingError):
     exit_code = 143
 
 
-NO_RETRY = (UsageError.exit_code, RefusedError.exit_code, ContentError.exit_code, ConflictError.exit_code)
-"""Exit codes after which a second try with the same input would end the same way."""
+RETRY = (HubError.exit_code, StoreError.exit_code, StoppedError.exit_code)
+"""Exit codes after which another try with the same input may end better: what is finished stays."""
