@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from planning.findings import ConfigurationError
+from planning.findings import ConfigurationError, Finding
 from planning.settings import planned_only
 
 if TYPE_CHECKING:
@@ -25,3 +25,12 @@ def build(settings: AnySettings) -> Mapping[str, Any]:
             return eks_b300.build(settings)
         case target:
             raise ConfigurationError([planned_only(target)])
+
+
+def missing(settings: AnySettings) -> list[Finding]:
+    """What this machine lacks for a real run of an environment."""
+    if settings.target == "dev":
+        from stacks import dev
+
+        return dev.missing(settings)
+    return []

@@ -43,6 +43,7 @@ from components.weights.staging.manifest import Source
 from components.weights.staging_job import StagingJob, StagingJobArgs
 from planning import dev
 from planning.dev import DevPlan, Workload, plan_dev
+from planning.findings import Finding, Severity
 from planning.settings.dev import Dev
 
 HUB_PROGRAM = Path("sandbox/hub/hub.py")
@@ -50,7 +51,7 @@ HUB_PROGRAM = Path("sandbox/hub/hub.py")
 
 
 def build(settings: Dev) -> Mapping[str, Any]:
-    """The environment; returns the stack's outputs. Raises ConfigurationError before anything is made."""
+    """The environment; returns the stack's outputs."""
     plan = plan_dev(settings)
     mirror, bundle = settings.artifacts.mirror, settings.artifacts.bundle
     python = PYTHON.at(mirror)
@@ -173,16 +174,40 @@ def build(settings: Dev) -> Mapping[str, Any]:
 
 
 def _provider(settings: Dev) -> k8s.Provider:
-    """The cluster. Objects that a killed `up` has made are adopted; another cluster means other objects."""
-    kubeconfig = settings.kubernetes.kubeconfig or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
+    """The cluster; another one means other objects."""
+    kubeconfig = _kubeconfig(settings)
     return k8s.Provider(
         "cluster",
         kubeconfig=kubeconfig,
         context=settings.kubernetes.context,
         cluster_identifier=f"{kubeconfig}#{settings.kubernetes.context or ''}",
-        upsert_existing_objects=True,
+        upsert_existing_objects=settings.adopt,
+        # What a killed `up` made was made under other field managers' names.
+        enable_patch_force=settings.adopt,
         enable_server_side_apply=True,
     )
+
+
+def _kubeconfig(settings: Dev) -> str:
+    return settings.kubernetes.kubeconfig or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
+
+
+def missing(settings: Dev) -> list[Finding]:
+    """What this machine lacks for a real run; a rendering needs none of it."""
+    path = _kubeconfig(settings)
+    if Path(path).is_file():
+        return []
+    return [
+        Finding(
+            rule="dev-kubeconfig",
+            severity=Severity.ERROR,
+            what="there is no kubeconfig",
+            value=path,
+            why="it says which cluster this environment is for",
+            remedy="Start the embedded cluster (`make up` does), or set kubernetes.kubeconfig or KUBECONFIG to one file",
+            source="stacks.dev",
+        )
+    ]
 
 
 def _after(opts: pulumi.ResourceOptions, *needed: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:

@@ -47,6 +47,11 @@ class Dev(Stack):
     kubernetes: Kubernetes = Field(
         default_factory=lambda: Kubernetes(kubeconfig=None, context=None), description="The cluster to use."
     )
+    adopt: bool = Field(
+        False,
+        description="Whether objects that are in the cluster already are taken over, and removed with the stack. Right for a cluster "
+        "that is this stack's alone: then `up` goes on after a kill. Elsewhere it would take what is others'.",
+    )
     namespace: Name = Field(
         "llm-serving",
         description="Namespace of engines, routers and checks; the hub and the store are in <namespace>-weights.",

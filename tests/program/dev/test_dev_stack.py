@@ -17,6 +17,7 @@ from planning.settings import load, load_stack_file
 from policies.pack import violations
 from policies.pods import containers, pods
 from policies.rule import Resource
+from stacks.building import missing
 from stacks.render import Registration, main, record, render
 
 PROJECT = Path(__file__).parents[3]
@@ -216,6 +217,22 @@ def test_input_that_can_t_be_meant_is_refused_by_its_name_with_a_remedy(changes:
     (finding,) = caught.value.findings
     assert finding.what.startswith(said)
     assert finding.remedy
+
+
+def test_a_missing_kubeconfig_is_told_before_anything_is_made(tmp_path: Path) -> None:
+    (finding,) = missing(settings(kubernetes={"kubeconfig": str(tmp_path / "none")}))
+    assert finding.severity == "error"
+    assert str(tmp_path / "none") in finding.line()
+    (tmp_path / "some").write_text("")
+    assert missing(settings(kubernetes={"kubeconfig": str(tmp_path / "some")})) == []
+
+
+@pytest.mark.parametrize("stack", ["dev", "dev-own"])
+def test_only_a_cluster_of_its_own_gives_up_what_is_there(stack: str) -> None:
+    registered = record(load_stack_file(PROJECT / f"Pulumi.{stack}.yaml"), stack=stack)
+    (provider,) = [each for each in registered if each.type == "pulumi:providers:kubernetes"]
+    assert provider.inputs["upsertExistingObjects"] == ("true" if stack == "dev" else "false")
+    assert provider.inputs["clusterIdentifier"]
 
 
 def test_several_mistakes_are_told_at_once() -> None:
