@@ -187,7 +187,7 @@ def _inside(settings: EksB300, planned: Plan, ground: Ground) -> Inside:
 class StagedWeights:
     """The bucket with its verified copy. store: how engines get at it. readers: rights of what copies onto nodes.
 
-    url: of the copy, known once it is verified. ready: what accelerators wait for.
+    url: of the copy. ready: that it is verified (and in a shared store, where there is one); what uses it waits for this.
     """
 
     bucket: WeightsBucket
@@ -211,15 +211,16 @@ def _staged(settings: EksB300, planned: Plan, ground: Ground, inside: Inside) ->
         )
         for name, policy in ((names.STAGING, write_bucket), (names.HYDRATION, read_bucket))
     )
+    # The address is not taken from the Job that verifies it: that Job is replaced by deleting it first, and Pulumi would then
+    # delete whatever has a property from it as well. What uses the copy depends on the Job instead.
+    url = pulumi.Output.format("s3://{0}", bucket.bucket)
     staging = StagingJob(
         names.STAGING,
-        args=weights.staging(settings, planned, bucket=bucket.bucket),
+        args=weights.staging(settings, planned, url=url),
         opts=_after(inside.goes_with_cluster, bucket.ready, *writer.ready, *ground.ready),
     )
     store, ready = _shared(settings, planned, ground, inside, bucket, staging, reader)
-    return StagedWeights(
-        bucket=bucket, url=staging.verified, store=store, readers=reader, ready=[staging.checked, *ready]
-    )
+    return StagedWeights(bucket=bucket, url=url, store=store, readers=reader, ready=[staging.checked, *ready])
 
 
 def _shared(
@@ -260,8 +261,8 @@ def _shared(
     claimed = StaticVolume("weights-volume", args=volume, opts=_after(inside.goes_with_cluster, *needed))
     filled = VolumeJob(
         "weights-volume",
-        args=weights.volume_job(settings, planned, url=staging.verified),
-        opts=_after(inside.goes_with_cluster, claimed.claim, *needed, *reader.ready),
+        args=weights.volume_job(settings, planned, url=pulumi.Output.format("s3://{0}", bucket.bucket)),
+        opts=_after(inside.goes_with_cluster, staging.checked, claimed.claim, *needed, *reader.ready),
     )
     return SharedVolume(claim=names.CLAIM), [filled.done]
 
@@ -294,7 +295,7 @@ def _engine(settings: EksB300, planned: Plan, inside: Inside, staged: StagedWeig
         copy = NodeCopy(
             names.HYDRATION,
             args=weights.node_copy(settings, planned, url=staged.url),
-            opts=_after(inside.goes_with_cluster, pool.node_group, *staged.readers.ready),
+            opts=_after(inside.goes_with_cluster, pool.node_group, *staged.ready, *staged.readers.ready),
         )
         needed.append(copy.copied)
     return Sglang(

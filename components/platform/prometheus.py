@@ -88,7 +88,7 @@ class Prometheus(pulumi.ComponentResource):
             allow_volume_expansion=True,
             opts=child,
         )
-        return k8s.core.v1.PersistentVolumeClaim(
+        claim: pulumi.Resource = k8s.core.v1.PersistentVolumeClaim(
             name,
             # It is bound once the pod is placed, which the StatefulSet's own wait shows.
             metadata={**metadata, "annotations": {"pulumi.com/skipAwait": "true"}},
@@ -99,6 +99,7 @@ class Prometheus(pulumi.ComponentResource):
             },
             opts=pulumi.ResourceOptions(parent=self, depends_on=[storage]),
         )
+        return claim
 
     def _rights(self, name: str, *, args: PrometheusArgs, metadata: Mapping[str, Any]) -> None:
         """Prometheus may look up pods in the listed namespaces, and nothing else."""

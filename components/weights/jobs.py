@@ -39,7 +39,7 @@ def job(
                 # Tries that may end better do not count, nor does a drained or evicted node: the next pod goes on.
                 {
                     "action": "Ignore",
-                    "onExitCodes": {"containerName": main, "operator": "In", "values": [*RETRY, KILLED]},
+                    "onExitCodes": {"containerName": main, "operator": "In", "values": sorted([*RETRY, KILLED])},
                 },
                 {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
             ]

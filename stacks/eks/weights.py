@@ -51,14 +51,14 @@ def _store(settings: EksB300, url: pulumi.Input[str]) -> Store:
     return Store(url=url, environment={"AWS_REGION": settings.region})
 
 
-def staging(settings: EksB300, planned: Plan, *, bucket: pulumi.Input[str]) -> StagingJobArgs:
+def staging(settings: EksB300, planned: Plan, *, url: pulumi.Input[str]) -> StagingJobArgs:
     """Hub → bucket, on CPU nodes."""
     token = settings.weights.staging.token
     return StagingJobArgs(
         namespace=WEIGHTS,
         labels=STAGING_LABELS,
         sources=sources(planned),
-        store=_store(settings, pulumi.Output.format("s3://{0}", bucket)),
+        store=_store(settings, url),
         runtime=runtime(settings),
         service_account=STAGING,
         token=SecretKey(name=token.name, key=token.key) if token else None,
