@@ -57,7 +57,8 @@ class Model(BaseHTTPRequestHandler):
         if body["prompt"] in self.seen and self.fault != "prefix-reuse":
             self.__class__.cached += tokens - 1
         self.seen.add(body["prompt"])
-        named = "another" if self.fault == "completion" else body["model"]
+        asked = "completion" if "capital" in body["prompt"] else "guide"
+        named = "another" if self.fault == asked else body["model"]
         self._json(
             200,
             {
