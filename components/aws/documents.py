@@ -34,7 +34,7 @@ def read_bucket(bucket_arn: str) -> str:
 
 
 def write_bucket(bucket_arn: str) -> str:
-    """Stage objects: read, write, and see and end multipart uploads; no deletion of what is complete."""
+    """Stage objects: read, write, and see and end multipart uploads; no deletion of weights, only of the stager's own notes."""
     return document(
         allow("s3:ListBucket", "s3:GetBucketLocation", "s3:ListBucketMultipartUploads", resources=[bucket_arn]),
         allow(
@@ -44,6 +44,8 @@ def write_bucket(bucket_arn: str) -> str:
             "s3:ListMultipartUploadParts",
             resources=[f"{bucket_arn}/*"],
         ),
+        # Receipts once a copy is complete, and a manifest that its objects contradict.
+        allow("s3:DeleteObject", resources=[f"{bucket_arn}/*/.staging/*"]),
     )
 
 

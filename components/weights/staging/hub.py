@@ -127,22 +127,24 @@ class HubClient:
             check_path(file.path)
         return wanted
 
-    def fetch(self, source: Source, file: RemoteFile, offset: int, into: memoryview) -> None:
-        """Fills `into` with the file's bytes from `offset`. A cut connection costs only the bytes not yet there.
+    def fetch(self, source: Source, file: RemoteFile, offset: int, length: int) -> list[bytes]:
+        """The file's bytes [offset, offset + length) in blocks. A cut connection costs only the block that it cut.
 
         Raises ContentError when the file is not the listed one any more, RefusedError, HubError.
         """
         done = refusals = failures = 0
         waited = 0.0
-        while done < len(into):
+        blocks: list[bytes] = []
+        while done < length:
             before = done
             try:
                 address = self._address(source, file)
                 with self.limit.slot():
-                    for got in self._http.stream(
-                        address, self._auth(address), file=file, offset=offset + done, into=into[done:]
+                    for block in self._http.stream(
+                        address, self._auth(address), file=file, offset=offset + done, wanted=length - done
                     ):
-                        done += got
+                        blocks.append(block)
+                        done += len(block)
                         self._stop.check()
                 self.limit.succeeded()
                 continue
@@ -160,6 +162,7 @@ class HubClient:
                 trouble = error
             failures, waited = (1, 0.0) if done > before else (failures + 1, waited)
             waited += self._wait(trouble, failures, waited, f"{source.repo}/{file.path}")
+        return blocks
 
     def _wait(self, trouble: Transient, failures: int, waited: float, what: str) -> float:
         """Pauses before the next try and returns for how long. Raises HubError when patience is at its end."""
@@ -269,28 +272,27 @@ class Downloads:
         self._lock = threading.Lock()
 
     def stream(
-        self, address: str, headers: dict[str, str], *, file: RemoteFile, offset: int, into: memoryview
-    ) -> Iterator[int]:
-        """Yields how many bytes came, until `into` is full or the answer ends."""
-        wanted = {"Range": f"bytes={offset}-{offset + len(into) - 1}", "Accept-Encoding": "identity", **headers}
+        self, address: str, headers: dict[str, str], *, file: RemoteFile, offset: int, wanted: int
+    ) -> Iterator[bytes]:
+        """Yields blocks until there are `wanted` bytes. Raises Transient when the answer ends before."""
+        asked = {"Range": f"bytes={offset}-{offset + wanted - 1}", "Accept-Encoding": "identity", **headers}
         try:
-            response = self._manager(address).request("GET", address, headers=wanted, preload_content=False)
+            response = self._manager(address).request("GET", address, headers=asked, preload_content=False)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise Transient(f"{_host(address)}: {_reason(error)}") from None
         finished = False
         try:
-            room = _room(response, file=file, offset=offset, wanted=len(into))
+            room = _room(response, file=file, offset=offset, wanted=wanted)
             done = 0
             while done < room:
                 block = response.read(min(BLOCK, room - done), decode_content=False)
                 if not block:
                     raise Transient(f"{_host(address)}: the answer ended after {done} of {room} bytes")
-                into[done : done + len(block)] = block
                 done += len(block)
-                yield len(block)
+                yield block
             finished = response.length_remaining in (0, None) and response.status == 206
-            if done < len(into):
-                raise Transient(f"{_host(address)}: the answer ended after {done} of {len(into)} bytes")
+            if done < wanted:
+                raise Transient(f"{_host(address)}: the answer ended after {done} of {wanted} bytes")
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise Transient(f"{_host(address)}: {_reason(error)}") from None
         finally:

@@ -161,9 +161,9 @@ def _copy(run: Hydration, source: Source, place: Path, entry: Entry, plan: PartP
     partial = path.with_name(path.name + PARTIAL)
     digests = Digests()
 
-    def fetch(offset: int, length: int) -> Any:
+    def fetch(offset: int, length: int) -> tuple[Any]:
         run.stop.check()
-        return run.store.read(f"{source.prefix}/{entry.path}", offset, length)
+        return (run.store.read(f"{source.prefix}/{entry.path}", offset, length),)
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +20,8 @@ AHEAD = 3
 BEHIND = 2
 """Parts of one file that are on their way into the store; the client library holds one more."""
 
-Fetch = Callable[[int, int], Any]
-"""(offset, length) → a buffer with these bytes."""
+Fetch = Callable[[int, int], Sequence[Any]]
+"""(offset, length) → buffers that hold these bytes one after the other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +58,8 @@ def plan_parts(size: int, *, budget: int) -> PartPlan:
 
 
 def ordered(fetch: Fetch, *, size: int, plan: PartPlan, pool: Executor) -> Iterator[Any]:
-    """The parts of a file in order, at most `plan.ahead` of them fetched and not yet handed on."""
-    waiting: deque[Future[Any]] = deque()
+    """The buffers of a file in order, at most `plan.ahead` parts fetched and not yet handed on."""
+    waiting: deque[Future[Sequence[Any]]] = deque()
     offset = 0
     try:
         while offset < size or waiting:
@@ -67,7 +67,7 @@ def ordered(fetch: Fetch, *, size: int, plan: PartPlan, pool: Executor) -> Itera
                 length = min(plan.size, size - offset)
                 waiting.append(pool.submit(fetch, offset, length))
                 offset += length
-            yield waiting.popleft().result()
+            yield from waiting.popleft().result()
     finally:
         for future in waiting:
             future.cancel()

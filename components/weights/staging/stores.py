@@ -44,6 +44,10 @@ class TransientStoreError(StoreError):
     """The store failed in a way that another try may not meet."""
 
 
+class DeniedError(StoreError):
+    """This identity has not the right."""
+
+
 class Store:
     """The part of one bucket (or directory) below a base path. url: as given."""
 
@@ -156,9 +160,9 @@ class Store:
         try:
             yield
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-            raise StoreError(
+            raise DeniedError(
                 f"{what}: access denied ({_short(error)})",
-                remedy="Give this identity read, write, list and delete rights on the bucket",
+                remedy="Give this identity read, write and list rights on the bucket, and delete rights below .staging/",
             ) from None
         except (exceptions.BaseError, OSError) as error:
             if isinstance(error, FileNotFoundError | exceptions.NotFoundError):
@@ -180,7 +184,8 @@ class Store:
 def _s3_options(common: Mapping[str, Any]) -> dict[str, Any]:
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-    options: dict[str, Any] = {**common, "credential_provider": _aws_credentials}
+    # One by one: in a bulk deletion a missing right is hidden in an answer of 200.
+    options: dict[str, Any] = {**common, "credential_provider": _aws_credentials, "disable_bulk_delete": True}
     if endpoint:
         options["endpoint"] = endpoint
         options["client_options"] = {**common["client_options"], "allow_http": endpoint.startswith("http://")}

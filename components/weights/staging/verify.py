@@ -49,8 +49,8 @@ def digests_of_object(
 ) -> Digests:
     """The hashes of an object."""
 
-    def fetch(offset: int, length: int) -> Any:
-        return store.read(path, offset, length)
+    def fetch(offset: int, length: int) -> tuple[Any]:
+        return (store.read(path, offset, length),)
 
     return digests_of(fetch, size=size, plan=plan, pool=pool, git_size=git_size)
 

@@ -113,9 +113,15 @@ def test_the_weights_bucket_is_closed_encrypted_versioned_and_refuses_plain_http
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
 
-def test_staging_may_not_delete_and_reading_may_not_write() -> None:
+def test_staging_may_delete_its_own_notes_only_and_reading_may_not_write() -> None:
     arn = "arn:aws:s3:::b"
-    for text, forbidden in ((write_bucket(arn), "Delete"), (read_bucket(arn), "Put"), (read_bucket(arn), "Delete")):
+    deleting = [
+        statement["Resource"]
+        for statement in json.loads(write_bucket(arn))["Statement"]
+        if "Delete" in str(statement["Action"])
+    ]
+    assert [str(resource).strip("[]'") for resource in deleting] == [f"{arn}/*/.staging/*"]
+    for text, forbidden in ((read_bucket(arn), "Put"), (read_bucket(arn), "Delete")):
         actions = [action for statement in json.loads(text)["Statement"] for action in statement["Action"]]
         assert not [action for action in actions if forbidden in action or "*" in action]
 

@@ -77,7 +77,7 @@ class Place:
     def objects(self) -> dict[str, bytes]:
         """Every object of this revision in the store, read by AWS's own client."""
         client: Any = s3(self.store.upstream)
-        prefix = f"{self.base}/{REPO}/{self.revision}/"
+        prefix = f"{self.base}/{REPO}/{self.revision}/".lstrip("/")
         found = {}
         for page in client.get_paginator("list_objects_v2").paginate(Bucket="bucket", Prefix=prefix):
             for entry in page.get("Contents", []):
@@ -87,7 +87,7 @@ class Place:
 
     def open_uploads(self) -> list[str]:
         client: Any = s3(self.store.upstream)
-        found = client.list_multipart_uploads(Bucket="bucket", Prefix=f"{self.base}/").get("Uploads", [])
+        found = client.list_multipart_uploads(Bucket="bucket", Prefix=self.base).get("Uploads", [])
         return [upload["Key"] for upload in found]
 
     def manifest(self) -> dict[str, Any] | None:

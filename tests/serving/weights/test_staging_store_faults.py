@@ -54,7 +54,7 @@ def test_a_lost_right_to_write_ends_it_with_the_remedy(place: Place) -> None:
     place.store.faults = [StoreFault("status", write, times=1000, status=403, body=denied)]
     assert place.stage() == 6
     assert "access denied" in place.last
-    assert "rights on the bucket" in place.last
+    assert "write and list rights on the bucket" in place.last
 
 
 def test_a_full_store_ends_it_with_the_remedy_and_goes_on_when_there_is_room(place: Place) -> None:
@@ -125,6 +125,23 @@ def test_objects_that_do_not_belong_to_the_copy_are_removed(place: Place) -> Non
     client.put_object(Bucket="bucket", Key=f"{place.base}/{REPO}/{place.revision}/pytorch_model.bin", Body=b"old")
     assert place.stage() == 0, place.last
     assert place.is_whole()
+
+
+def test_without_the_right_to_delete_weights_a_copy_is_completed_and_strangers_stay(place: Place) -> None:
+    client: Any = s3(place.store.upstream)
+    stranger = f"{place.base}/{REPO}/{place.revision}/pytorch_model.bin"
+    client.put_object(Bucket="bucket", Key=stranger, Body=b"old")
+    denied = "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+
+    def forbidden(method: str, path: str) -> bool:
+        return method == "DELETE" and "/.staging/" not in path
+
+    place.store.faults = [StoreFault("status", forbidden, times=1000, status=403, body=denied)]
+    assert place.stage() == 0, place.last
+    assert "they stay" in place.last
+    assert place.manifest() is not None
+    assert place.verify("--full") == 0, place.last
+    assert not [path for path in place.objects() if path.startswith(".staging/receipts/")]
 
 
 def test_another_revision_is_staged_beside_the_old_one_which_stays(place: Place) -> None:
@@ -201,12 +218,17 @@ def test_a_second_s3_server_takes_and_gives_back_the_same(place: Place, monkeypa
         client: Any = s3(address)
         client.create_bucket(Bucket="bucket")
         monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+        # A bucket of its own, without a base path.
+        place.base = ""
         assert place.stage() == 0, place.last
         assert place.verify("--full") == 0, place.last
         assert place.hydrate() == 0, place.last
         place.store.upstream = address
         assert place.is_whole()
         assert place.open_uploads() == []
+        assert place.run("status", "--store", "s3://bucket") == 0, place.last
+        assert place.run("remove", "--source", place.source, "--store", "s3://bucket", "--yes") == 0, place.last
+        assert place.objects() == {}
     finally:
         server.stop()
 

@@ -48,7 +48,7 @@ def test_parts_come_in_order_and_are_the_whole_file(size: int, part: int, ahead:
     whole = bytes(index % 251 for index in range(size))
     plan = PartPlan(size=part, ahead=ahead, behind=1)
     with ThreadPoolExecutor(4) as pool:
-        parts = [*ordered(lambda offset, length: whole[offset : offset + length], size=size, plan=plan, pool=pool)]
+        parts = [*ordered(lambda offset, length: [whole[offset : offset + length]], size=size, plan=plan, pool=pool)]
     assert b"".join(parts) == whole
 
 
@@ -56,9 +56,9 @@ def test_no_more_than_the_planned_parts_are_fetched_ahead() -> None:
     started: list[int] = []
     plan = PartPlan(size=1, ahead=3, behind=1)
 
-    def fetch(offset: int, length: int) -> bytes:
+    def fetch(offset: int, length: int) -> list[bytes]:
         started.append(offset)
-        return b"x"
+        return [b"x"]
 
     with ThreadPoolExecutor(8) as pool:
         parts = ordered(fetch, size=100, plan=plan, pool=pool)
@@ -71,11 +71,11 @@ def test_no_more_than_the_planned_parts_are_fetched_ahead() -> None:
 def test_a_failing_part_fails_the_file_and_leaves_no_fetch_behind() -> None:
     running = threading.Semaphore(0)
 
-    def fetch(offset: int, length: int) -> bytes:
+    def fetch(offset: int, length: int) -> list[bytes]:
         if offset == 2:
             raise ValueError("lost")
         running.release()
-        return b"x"
+        return [b"x"]
 
     with ThreadPoolExecutor(4) as pool:
         plan = PartPlan(size=1, ahead=4, behind=1)
