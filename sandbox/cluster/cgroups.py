@@ -8,11 +8,14 @@ from pathlib import Path
 
 
 def control_group_roots() -> list[Path]:
-    """/sys/fs/cgroup itself where there is one hierarchy (version 2), else one directory for each controller (version 1)."""
+    """/sys/fs/cgroup itself where there is one hierarchy (version 2), else one directory for each controller (version 1).
+
+    Beside those of version 1 there may be `unified`, which runc uses too.
+    """
     root = Path("/sys/fs/cgroup")
     if (root / "cgroup.controllers").exists():
         return [root]
-    return sorted({path.resolve() for path in root.iterdir() if path.is_dir() and path.name != "unified"})
+    return sorted({path.resolve() for path in root.iterdir() if path.is_dir()})
 
 
 def remove_control_groups(name: str) -> None:
