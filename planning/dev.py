@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from planning.flows import API_SERVER_PORTS, Anywhere, ApiServer, Flow, Pods
 from planning.parts import Part
-from planning.router import RouterPlan, unified_picker
+from planning.router import RouterPlan, SplitRouterPlan, unified_picker
 from planning.settings.dev import Dev, Simulator
-from planning.workload import Group, Probe, Probes
+from planning.workload import Group, Probe, Probes, Quota
 
 ENGINE_PORT = 8000
 """The guide's port of prefill engines and of what is in front of decode engines."""
@@ -67,21 +67,6 @@ class Workload(Part):
     def pods(self) -> int:
         """All pods of this role."""
         return self.group.replicas * self.group.pods
-
-
-class SplitRouterPlan(Part):
-    """A router that sends each prompt to a prefill engine and its answer to a decode engine. Addresses: of engines, as URLs."""
-
-    prefill: tuple[str, ...]
-    decode: tuple[str, ...]
-
-
-class Quota(Part):
-    """What a namespace may hold at most."""
-
-    pods: int
-    cpu_millicores: int
-    memory_mib: int
 
 
 class DevPlan(Part):

@@ -110,6 +110,13 @@ class RouterPlan(Part):
     replicas: int = 1
 
 
+class SplitRouterPlan(Part):
+    """A router that sends each prompt to a prefill engine and its answer to a decode engine. Addresses: of engines, as URLs."""
+
+    prefill: tuple[str, ...]
+    decode: tuple[str, ...]
+
+
 def unified_picker(*, flavour: Flavour, block_tokens: int, max_prefix_tokens: int, lru_blocks: int) -> PickerConfig:
     """One pool of equal engines: prefer a warm prefix, then a short queue and free memory."""
     prefix: dict[str, JsonValue] = {

@@ -95,6 +95,14 @@ class WeightsPlan(Part):
     hydrate_seconds: int
 
 
+class Quota(Part):
+    """What a namespace may hold at most."""
+
+    pods: int
+    cpu_millicores: int
+    memory_mib: int
+
+
 class PoolPlan(Part):
     """The accelerator nodes. efa_cards: network cards that get an EFA device; none for one node."""
 

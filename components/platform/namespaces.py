@@ -8,7 +8,7 @@ from typing import Literal
 import pulumi
 import pulumi_kubernetes as k8s
 
-from planning.dev import Quota
+from planning.workload import Quota
 
 Profile = Literal["restricted", "privileged"]
 """Kubernetes' own pod security profiles. restricted: no root, no host access, no privilege. privileged: for pods that mount a

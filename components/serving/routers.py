@@ -14,8 +14,7 @@ from components.serving.envoy_picker_config import (
     envoy_picker_config,
 )
 from components.serving.pods import field_variable, resources, restricted
-from planning.dev import SplitRouterPlan
-from planning.router import Flavour, RouterPlan
+from planning.router import Flavour, RouterPlan, SplitRouterPlan
 
 CONFIG_MOUNT = "/config"
 ENVOY_FILE, PICKER_FILE = "envoy.json", "picker.json"
