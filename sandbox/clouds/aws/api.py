@@ -115,6 +115,10 @@ class Api:
         self._mock.start()
         repeatable.install()
 
+    def close(self) -> None:
+        """Gives botocore back; for tests that hold an account in their own process."""
+        self._mock.stop()
+
     def call(self, service: str, operation: str, *, region: str, **params: Any) -> dict[str, Any]:
         """Makes one call. Raises InvalidRequestError, NotFoundError or CloudError."""
         params = {name: value for name, value in params.items() if value is not None}
