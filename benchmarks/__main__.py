@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import pkgutil
@@ -10,13 +11,14 @@ import sys
 import benchmarks
 
 
-def main(wanted: list[str]) -> int:
+def main() -> int:
     """A benchmark is a module of this package with `measure()`, which yields one dictionary for each figure."""
     names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__"]
-    unknown = sorted(set(wanted) - set(names))
-    if unknown:
-        print(f"no such benchmark: {', '.join(unknown)}. There are: {', '.join(names)}", file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(names)}")
+    wanted = parser.parse_args().names
+    if unknown := sorted(set(wanted) - set(names)):
+        parser.error(f"no such benchmark: {', '.join(unknown)}. There are: {', '.join(names)}")
     for name in wanted or names:
         measure = getattr(importlib.import_module(f"benchmarks.{name}"), "measure", None)
         for row in measure() if measure else ():
@@ -25,4 +27,4 @@ def main(wanted: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

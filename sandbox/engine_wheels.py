@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -66,16 +67,17 @@ def _directory() -> Path:
     return cache_directory() / "wheels"
 
 
-def main(names: list[str]) -> int:
-    """`python -m sandbox.engine_wheels [sglang] [vllm]`; default: all."""
+def main() -> int:
     known = [row.name for row in WHEELS]
+    parser = argparse.ArgumentParser(prog="python -m sandbox.engine_wheels", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(known)}; all when none is given")
+    names = parser.parse_args().names
     if unknown := [name for name in names if name not in known]:
-        print(f"no such wheel: {', '.join(unknown)}. There are: {', '.join(known)}", file=sys.stderr)
-        return 2
+        parser.error(f"no such wheel: {', '.join(unknown)}. There are: {', '.join(known)}")
     for name in names or known:
         print(fetch(name))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -43,21 +43,23 @@ def up() -> None:
 
 
 def down() -> None:
-    """Destroys the stack and stops the cluster. With nothing up it says so."""
+    """Takes the stack down, and the embedded cluster with everything in it. With nothing up it says so.
+
+    On the user's cluster that is a `pulumi destroy`. The embedded cluster goes whole, so that only the record of its objects is left to drop.
+    """
     stack = dev_stack(toolchain.choose_engine()) if (STATE / "pulumi").exists() else None
-    if stack is not None and stack.exists():
+    recorded = stack is not None and stack.exists()
+    if stack is not None and recorded:
         stack.unlock()
-        if own_cluster() or cluster.running(STATE / "cluster"):
+        if own_cluster():
             stack.run("destroy", "--yes", "--skip-preview", "--stack", stack.name)
-        # With the embedded cluster gone its objects are gone too: only the record of them is left.
         stack.run("stack", "rm", "--yes", "--force", "--preserve-config", stack.name)
-    elif not cluster.running(STATE / "cluster"):
-        say("nothing is up")
+    stopped = not own_cluster() and cluster.stop(STATE / "cluster")
     if not own_cluster():
-        cluster.stop(STATE / "cluster")
         shutil.rmtree(STATE / "artifacts", ignore_errors=True)
     if stack is None or not stack.any():
         shutil.rmtree(STATE / "pulumi", ignore_errors=True)
+    say("everything is down" if recorded or stopped else "nothing is up")
 
 
 def start_embedded_cluster() -> str:
