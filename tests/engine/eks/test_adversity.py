@@ -73,10 +73,14 @@ def test_with_a_block_that_has_not_started_up_ends_and_the_engines_start_by_them
             "--timeout=120s",
         )
         assert len(nodes(layout)) == 1
-        # What was not waited for is waited for now; the pods stay.
+        # What was not waited for is waited for now, and the group's size is what it is already; the pods stay.
         (before,) = get(layout, "pods", "--namespace=serving", "--selector=llm-serving/engine=unified")["items"]
         outcome = made.stack.up().succeeded()
-        assert {step.name for step in outcome.steps if step.operation == "update"} == {"unified", "hydration"}
+        assert {step.name for step in outcome.steps if step.operation == "update"} == {
+            "unified",
+            "hydration",
+            "accelerators",
+        }
         (after,) = get(layout, "pods", "--namespace=serving", "--selector=llm-serving/engine=unified")["items"]
         assert after["metadata"]["uid"] == before["metadata"]["uid"]
         # Forty minutes before the end EKS takes the nodes.
