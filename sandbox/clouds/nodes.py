@@ -70,7 +70,8 @@ class Nodes:
             core = kubernetes.client.CoreV1Api(client)
             devices = kubernetes.client.CustomObjectsApi(client)
             wanted = {machine.name: machine for machine in machines}
-            there = {node.metadata.name for node in core.list_node(label_selector=MADE_BY).items}
+            nodes: list[Any] = core.list_node(label_selector=MADE_BY).items
+            there = {node.metadata.name for node in nodes}
             for name in sorted(there - wanted.keys()):
                 _remove(core, devices, name)
             for name in sorted(wanted):
@@ -88,7 +89,7 @@ class Nodes:
                     _publish(core, devices, wanted[name])
 
 
-def _node(machine: Machine) -> dict[str, Any]:
+def _node(machine: Machine) -> Any:
     return {
         "apiVersion": "v1",
         "kind": "Node",

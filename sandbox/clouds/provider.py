@@ -329,7 +329,8 @@ def _diff(found: list[Change], extra: Any, *, delete_first: bool) -> Any:
     detail = {}
     for change in found:
         kind = {"add": kinds.ADD, "delete": kinds.DELETE, "update": kinds.UPDATE}[change.kind]
-        detail[change.path] = kinds(kind=kind + 1 if change.replaces else kind, inputDiff=True)
+        with_replace: Any = kind + 1 if change.replaces else kind
+        detail[change.path] = kinds(kind=with_replace, inputDiff=True)
     for name in extra:
         detail.setdefault(name, kinds(kind=kinds.UPDATE, inputDiff=False))
     replaces = sorted({change.path for change in found if change.replaces})

@@ -103,7 +103,7 @@ def record(arguments: type) -> Record:
     else:
         names = pulumi_types._py_to_pulumi_names_from_py_properties(arguments)
         hints = pulumi_types._types_from_py_properties(arguments)
-    signature = inspect.signature(arguments.__init__).parameters
+    signature = inspect.signature(arguments).parameters
     required = frozenset(
         wire for own, wire in names.items() if own in signature and signature[own].default is inspect.Parameter.empty
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from google.protobuf import json_format, struct_pb2
@@ -32,7 +33,7 @@ def decode(struct: struct_pb2.Struct) -> tuple[dict[str, Any], frozenset[str]]:
     secrets: set[str] = set()
     values = {}
     for name, value in json_format.MessageToDict(struct).items():
-        values[name] = _plain(value, on_secret=lambda name=name: secrets.add(name))
+        values[name] = _plain(value, on_secret=partial(secrets.add, name))
     return values, frozenset(secrets)
 
 

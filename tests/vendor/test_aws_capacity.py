@@ -117,7 +117,7 @@ def test_a_blocks_state_follows_from_the_clock(aws: Aws, tmp_path: Path, now: da
 
 
 def test_an_unknown_block_is_refused_with_ec2s_code(aws: Aws) -> None:
-    with pytest.raises(CloudError, match="InvalidCapacityReservationId.NotFound"):
+    with pytest.raises(CloudError, match=r"InvalidCapacityReservationId\.NotFound"):
         aws.invoke("aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation", {"id": "cr-0fedcba9876543210"})
 
 

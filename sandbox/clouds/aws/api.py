@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-os.environ["MOTO_IAM_LOAD_MANAGED_POLICIES"] = "true"
+MANAGED_POLICIES = "MOTO_IAM_LOAD_MANAGED_POLICIES"
+os.environ[MANAGED_POLICIES] = "true"
 
 import boto3
 import moto
@@ -165,7 +166,12 @@ class Api:
             mock_random.seed(f"{name} {place}")
             regions = get_backend(name)[ACCOUNT]  # type: ignore[call-overload]
             for each in [place] if place in regions.regions else regions.regions:  # some have partitions, not regions
+                # 1,400 managed policies take a while to load: only where the account is.
+                os.environ[MANAGED_POLICIES] = str(
+                    each in (place, "aws-us-gov" if region.startswith("us-gov-") else "aws")
+                )
                 regions[each]
+        os.environ[MANAGED_POLICIES] = "true"
         mock_random.setstate(before)
         repeatable.stand_at(now)
 

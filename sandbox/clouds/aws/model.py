@@ -70,7 +70,8 @@ def problems(service: str, name: str, request: dict[str, Any]) -> list[Problem]:
 def _walk(value: Any, shape: Shape, *, path: str) -> Iterator[Problem]:
     if value is UNKNOWN:
         return
-    if not isinstance(value, TYPES[shape.type_name]) or (isinstance(value, bool) and shape.type_name != "boolean"):
+    fits: bool = isinstance(value, TYPES[shape.type_name])
+    if not fits or (isinstance(value, bool) and shape.type_name != "boolean"):
         yield Problem(path, f"must be a {shape.type_name}, got {value!r}")
         return
     yield from _limits(value, shape, path=path)

@@ -11,11 +11,12 @@ from typing import Any
 from moto.moto_api._internal import mock_random
 
 from sandbox.clouds.aws.api import Api, Call
-from sandbox.clouds.aws.machines import Machine, machine
+from sandbox.clouds.aws.machines import machine
 from sandbox.clouds.aws.services.capacity import Capacity
 from sandbox.clouds.aws.services.control_planes import ControlPlanes, Document, minor
 from sandbox.clouds.aws.services.support import hexadecimal, refuse, require_role, subnets
 from sandbox.clouds.clock import moment
+from sandbox.clouds.nodes import Machine
 from sandbox.clouds.tables import CloudError
 
 SCALE_DOWN = timedelta(minutes=40)
@@ -41,7 +42,8 @@ class Group:
     def block(self) -> str | None:
         """The reservation that its launch template targets."""
         target = self.template.get("CapacityReservationSpecification", {}).get("CapacityReservationTarget", {})
-        return target.get("CapacityReservationId")
+        reservation: str | None = target.get("CapacityReservationId")
+        return reservation
 
     @property
     def instance_type(self) -> str:
@@ -72,7 +74,7 @@ class NodeGroups:
         cluster = self._control_planes.cluster(call.region, params["clusterName"])
         require_role(call, params["nodeRole"], service="ec2.amazonaws.com")
         found = subnets(call, params["subnets"])
-        version = params.get("version", cluster["version"])
+        version: str = params.get("version") or cluster["version"]
         if minor(version) > minor(cluster["version"]):
             raise refuse(
                 "InvalidParameterException", f"node version {version} is newer than the cluster's {cluster['version']}"

@@ -316,7 +316,7 @@ class NodeGroup(EksTable):
 
     def roll(self, call: Caller, id: str, old: Values, new: Values) -> None:
         template = new.get("launchTemplate")
-        members = {
+        members: Values = {
             name: new[name] for name in ("version", "releaseVersion") if name in new and new[name] != old.get(name)
         }
         if template and template != old.get("launchTemplate"):

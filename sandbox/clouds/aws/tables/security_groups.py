@@ -16,7 +16,7 @@ MANAGED_BY = "Managed by Pulumi"
 class SecurityGroup(Ec2Table):
     token = "aws:ec2/securityGroup:SecurityGroup"
     operation = "CreateSecurityGroup"
-    autoname = Autoname("name", prefix_property="namePrefix")
+    autoname: Autoname | None = Autoname("name", prefix_property="namePrefix")
     names = {"name": "GroupName"}
     answer_names = {"name": "GroupName", "ingress": "", "egress": ""}
     fixed = {"Description": MANAGED_BY}
