@@ -20,6 +20,13 @@ extension 1.5.0 knows only its own group (llm-d sheet §0)."""
 ENGINE_LABEL = {"llm-d": "llm-d.ai/engine-type", "inference-extension": "inference.networking.k8s.io/engine-type"}
 """Pod label by which each router picks the engine's metric names. A custom configuration ignores the chart's setting."""
 
+OBJECTIVE_GROUPS: dict[str, tuple[str, ...]] = {
+    "llm-d": ("inference.networking.x-k8s.io", "llm-d.ai"),
+    "inference-extension": ("inference.networking.x-k8s.io",),
+}
+"""API groups in which each router watches InferenceObjectives and InferenceModelRewrites where the cluster has them
+(llm-d-router, config/charts/llm-d-router-standalone/templates/rbac.yaml; the inference extension's: config/charts/standalone/templates/rbac.yaml)."""
+
 PREFIX_WEIGHT, QUEUE_WEIGHT, KV_WEIGHT = 3.0, 2.0, 2.0
 """A warm prefix is worth more than an idle queue, but not more than queue and memory together."""
 

@@ -12,6 +12,7 @@ import pulumi_kubernetes as k8s
 from components.serving.envoy_picker_config import PICKER_PORT
 from components.serving.pods import without_token
 from components.serving.routers import POOL_GROUP, Backend, EndpointPicker
+from planning.router import OBJECTIVE_GROUPS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +129,7 @@ def _pool(
             {"apiGroups": [""], "resources": ["pods"], "verbs": watch},
             {"apiGroups": [POOL_GROUP], "resources": ["inferencepools"], "verbs": watch},
             {
-                "apiGroups": ["inference.networking.x-k8s.io"],
+                "apiGroups": list(OBJECTIVE_GROUPS[backend.flavour]),
                 "resources": ["inferenceobjectives", "inferencemodelrewrites"],
                 "verbs": watch,
             },
