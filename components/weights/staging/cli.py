@@ -26,8 +26,7 @@ TERMINATION_LOG = "/dev/termination-log"
 def main(arguments: Sequence[str]) -> int:
     """Runs a command; returns its exit code. Errors are one line on stderr, and the termination message."""
     stop = Stop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
     progress = Progress("waiting")
     try:
         options = _parser().parse_args(arguments)
@@ -38,6 +37,9 @@ def main(arguments: Sequence[str]) -> int:
         say(f"error: {error}")
         record = {"result": "failed", "error": error.what, "remedy": error.remedy}
         code = error.exit_code
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     report(_termination_log(), {**record, **progress.metrics(), "exit_code": code})
     return code
 
