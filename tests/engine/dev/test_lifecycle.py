@@ -80,8 +80,10 @@ def test_a_smoke_check_that_fails_fails_up_and_says_why(dev: Dev) -> None:
     )
     outcome = dev.stack.up("--target-replace", job)
     assert outcome.code != 0
-    assert "smoke" in outcome.text
-    assert "no engine" in outcome.text or "503" in outcome.text or "does not answer" in outcome.text
+    assert "'smoke-unified' was created but failed to initialize" in outcome.text
+    # The check's words, and in them those of the picker.
+    assert "moonshotai/Kimi-K3.1-Pro is not listed" in outcome.text
+    assert "no pods available" in outcome.text
     scale(dev.layout, replicas=2)
     dev.stack.up().succeeded()
 
