@@ -36,6 +36,10 @@ GENERATED = "__defaults"
 """Input that lists the properties that the provider chose itself, as the real bridge keeps it."""
 
 
+UNFINISHED = "__unfinished"
+"""Output of a resource whose making was broken off."""
+
+
 class Provider(provider_pb2_grpc.ResourceProviderServicer):
     """Answers the engine. Every refusal is a check failure or an error with the resource's name; nothing is ignored."""
 
@@ -159,11 +163,13 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             old, _ = decode(request.old_inputs)
             new, secrets = decode(request.news)
             if request.preview:
-                foreseen = {**properties, **plain(new), **dict.fromkeys(table.moves, UNKNOWN)}
+                foreseen = {**plain(properties), **plain(new), **dict.fromkeys(table.moves, UNKNOWN)}
                 return provider_pb2.UpdateResponse(properties=encode(foreseen, secrets=secrets))
             self._refuse("update")
+            # The engine keeps the wished inputs of what was left half-made: what it really has must be looked up.
+            before = self._read(table, request.id, old).inputs if UNFINISHED in properties else plain(old)
             try:
-                table.update(request.id, plain(old), plain(new))
+                table.update(request.id, before, plain(new))
                 fault = self._faults.due("update", kinds=AFTERWARDS)
                 if fault:
                     raise NotReadyError(request.id, TIMED_OUT if fault.kind == "timeout" else fault.message)
@@ -257,7 +263,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         detail.Pack(
             provider_pb2.ErrorResourceInitFailed(
                 id=id,
-                properties=encode(found.properties, secrets=secrets),
+                properties=encode({**found.properties, UNFINISHED: True}, secrets=secrets),
                 reasons=[reason],
                 inputs=encode({**generated, **found.inputs}, secrets=secrets),
             )

@@ -137,7 +137,7 @@ def test_a_resource_that_is_made_and_then_fails_is_finished_by_the_next_up(place
     assert "not now" in failed.text
     (half,) = [resource for resource in probe.resources() if resource["type"] == "aws:kms/key:Key"]
     assert half["outputs"]["enableKeyRotation"] is False
-    assert touched(probe.up().succeeded()) == {("update", "key")}
+    assert ("update", "key") in touched(probe.up().succeeded())
     (whole,) = [resource for resource in probe.resources() if resource["type"] == "aws:kms/key:Key"]
     assert (whole["id"], whole["outputs"]["enableKeyRotation"]) == (half["id"], True)
 
