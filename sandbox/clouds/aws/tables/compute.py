@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 (the base class declares these as class variables)
 """Launch templates, and what hangs on an Auto Scaling group."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 (the base class declares these as class variables)
 """EKS: clusters, add-ons, access, pod identities, node groups."""
 
 from __future__ import annotations

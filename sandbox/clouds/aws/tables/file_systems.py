@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 (the base class declares these as class variables)
 """EFS and FSx for Lustre."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 (the base class declares these as class variables)
 """Roles and what they may do."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 (the base class declares these as class variables)
 """Network load balancers. Much of what the SDK has as a property is an attribute in the API: a key and a string."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 (the base class declares these as class variables)
 """Managed Prometheus."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 (the base class declares these as class variables)
 """Buckets and their settings."""
 
 from __future__ import annotations

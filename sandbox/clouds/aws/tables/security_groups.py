@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 (the base class declares these as class variables)
 """Security groups and their rules."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF012 (the base class declares these as class variables)
 """VPC, subnets, routes, gateways, endpoints."""
 
 from __future__ import annotations
