@@ -180,8 +180,11 @@ def _module(package: str, token: str) -> tuple[Any, str]:
     try:
         _, where, name = token.split(":")
         folder, _, file = where.partition("/")
-        path = ".".join([package, *([] if folder == "index" else [folder.replace("-", "")]), _snake(file or name)])
-        return importlib.import_module(path), name
+        parent = ".".join([package, *([] if folder == "index" else [folder.replace("-", "")])])
+        # The SDK's packages load when an attribute is first read. A module imported before that would load its package
+        # while half-made itself, and would be missing from it for good.
+        hasattr(importlib.import_module(parent), "_utilities")
+        return importlib.import_module(f"{parent}.{_snake(file or name)}"), name
     except (ValueError, ImportError) as error:
         raise UnknownTokenError(f"{package} has no {token}") from error
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -104,3 +106,12 @@ def test_different_inputs_always_have_a_change(old: dict[str, Any], new: dict[st
     assert bool(changes(old, new, updatable=frozenset())) == (
         repr(sorted(old.items())) != repr(sorted(new.items())) and old != new
     )
+
+
+def test_asking_for_a_type_leaves_the_sdk_whole_for_the_program() -> None:
+    asked = (
+        "import pulumi_aws; from sandbox.clouds import sdk; "
+        f"sdk.resource('{AWS}', '{TEMPLATE}'); print(pulumi_aws.ec2.LaunchTemplate.__name__)"
+    )
+    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False)
+    assert found.stdout.strip() == "LaunchTemplate", found.stderr
