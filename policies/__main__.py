@@ -20,11 +20,16 @@ from pulumi_policy import (
 from policies import pack
 from policies.rule import Resource, Rule, StackRule
 
+asked_for: dict[str, Resource] = {}
+"""Every resource of this run as the program asks for it, by URN. What Pulumi hands to stack policies is what providers made of
+it, and that is nothing at the preview of a cluster that does not exist yet."""
+
 
 def policy(rule: Rule) -> ResourceValidationPolicy:
     """A rule as Pulumi takes it."""
 
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
+        asked_for[args.urn] = Resource(type=args.resource_type, properties=args.props)
         for text in rule.violations(args.resource_type, args.props):
             report(text)
 
@@ -34,8 +39,8 @@ def policy(rule: Rule) -> ResourceValidationPolicy:
 def stack_policy(rule: StackRule) -> StackValidationPolicy:
     """A rule about a whole stack as Pulumi takes it."""
 
-    def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        for text in rule.check([Resource(type=each.resource_type, properties=each.props) for each in args.resources]):
+    def validate(_: StackValidationArgs, report: ReportViolation) -> None:
+        for text in rule.check([*asked_for.values()]):
             report(text)
 
     return StackValidationPolicy(name=rule.name, description=rule.description, validate=validate)

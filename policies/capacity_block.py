@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.rule import Rule, items, part
+from policies.rule import Rule, count, items, part
 
 FORBIDDEN = ("iamInstanceProfile", "hibernationOptions", "instanceInitiatedShutdownBehavior")
 
@@ -51,7 +51,7 @@ def _wrong_cards(template: Mapping[str, Any]) -> Iterator[str]:
 def _wrong_group(group: Mapping[str, Any]) -> Iterator[str]:
     if group.get("capacityType") != "CAPACITY_BLOCK":
         return
-    if len(items(group.get("subnetIds"))) != 1:
+    if count(group.get("subnetIds")) != 1:
         yield "A node group on a capacity block has exactly one subnet: the one in the block's zone."
     present = [name for name in ("instanceTypes", "diskSize") if group.get(name)]
     if present:

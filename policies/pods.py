@@ -15,6 +15,8 @@ WORKLOADS = frozenset(
         "kubernetes:apps/v1:DaemonSet",
         "kubernetes:apps/v1:StatefulSet",
         "kubernetes:batch/v1:Job",
+        "kubernetes:batch/v1:CronJob",
+        "kubernetes:core/v1:Pod",
         LEADER_WORKER_SET,
     )
 )
@@ -27,6 +29,9 @@ SECRET_NAME = re.compile(r"(^|_)(TOKEN|SECRET|PASSWORD|API_KEY|ACCESS_KEY)$", re
 def pods(workload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The pod specs of a workload: one, or a leader's and a worker's."""
     spec = part(workload, "spec") or {}
+    if "containers" in spec:
+        return [spec]
+    spec = part(spec, "jobTemplate", "spec") or spec
     group = part(spec, "leaderWorkerTemplate") or {}
     templates = (spec.get("template"), group.get("leaderTemplate"), group.get("workerTemplate"))
     return [part(template, "spec") or {} for template in templates if template]

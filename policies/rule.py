@@ -47,6 +47,11 @@ def items(value: Any) -> list[Any]:
     return [*value] if _is_list(value) else [value]
 
 
+def count(value: Any) -> int:
+    """How many `items` there are; unlike those it does not look at them, and they may be unknown yet."""
+    return len(value) if _is_list(value) else int(value is not None)
+
+
 def part(properties: Mapping[str, Any], *path: str) -> Any:
     """A nested property or None; a block that comes as a list of one is looked into."""
     found: Any = properties

@@ -165,6 +165,11 @@ def build(settings: Dev) -> Mapping[str, Any]:
     ]
     return {
         "endpoints": {shape: router.endpoint for shape, router in routers.items()},
+        "forwards": {
+            shape: f"kubectl --namespace {plan.serving_namespace} port-forward service/{_router_name(shape)} "
+            f"{dev.ROUTER_PORT}:{dev.ROUTER_PORT}"
+            for shape in routers
+        },
         "model": plan.model,
         "smoke": pulumi.Output.all(*(check.job.id for check in checks)).apply(
             lambda _: f"passed: {', '.join(dev.SMOKE_CHECKS)} through each of {', '.join(routers)}"
@@ -230,7 +235,7 @@ def _group(role: Workload, *, plan: DevPlan, image: str) -> EngineGroupArgs:
 
 def _router(shape: str, backend: Backend, *, plan: DevPlan, opts: pulumi.ResourceOptions) -> Router:
     return Router(
-        f"{shape}-router",
+        _router_name(shape),
         args=RouterArgs(
             namespace=plan.serving_namespace,
             backend=backend,
@@ -243,6 +248,10 @@ def _router(shape: str, backend: Backend, *, plan: DevPlan, opts: pulumi.Resourc
         ),
         opts=opts,
     )
+
+
+def _router_name(shape: str) -> str:
+    return f"{shape}-router"
 
 
 def _smoke(shape: str, router: Router, *, plan: DevPlan, image: str, opts: pulumi.ResourceOptions) -> CheckJob:

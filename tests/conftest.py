@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,20 +24,21 @@ def level_of(path: Path) -> str:
     return path.relative_to(TESTS).parts[0]
 
 
-NOT_IN_THE_FULL_RUN = {
-    TESTS / "engine" / "eks": "the EKS stack's life on the real engine has not been green in one quiet run yet; "
-    "run it by itself: make test LEVEL=engine TARGET=eks-b300",
-}
-"""Folders that only an explicit choice of level or target runs, with the reason; in a full run they count as not run."""
+NODE_FIXTURES = {"node_cluster", "dev"}
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: LEVELS.index(level_of(item.path)))  # stable: the order within a level stays
+def lane_of(item: pytest.Item) -> str:
+    """Tests of one lane run one after the other in one process: those of a file, and all that share the real node."""
+    return "node" if NODE_FIXTURES & set(getattr(item, "fixturenames", ())) else str(item.path.relative_to(TESTS))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Stable: the order within a level stays. The longest lane starts first where several processes share the work.
+    several = os.environ.get("PYTEST_XDIST_WORKER") is not None
+    items.sort(key=lambda item: (several and lane_of(item) != "node", LEVELS.index(level_of(item.path))))
     for item in items:
+        item.add_marker(pytest.mark.xdist_group(lane_of(item)))
         item.add_marker(getattr(pytest.mark, level_of(item.path)))
-        reason = NOT_IN_THE_FULL_RUN.get(item.path.parent)
-        if reason and not config.getoption("markexpr"):
-            item.add_marker(pytest.mark.skip(reason=reason))
         for word, target in TARGETS.items():
             if any(
                 part.removeprefix("test_").startswith(word)

@@ -45,7 +45,7 @@ class RunningCloud:
         Clock(self.state).set(now)
 
     def sell(self, *blocks: Mapping[str, Any]) -> None:
-        """Replaces the capacity blocks that were bought (sandbox.clouds.aws.services.capacity has their form)."""
+        """Adds capacity blocks, or changes those of the same id; none is ever taken back (sandbox.clouds.aws.services.capacity has their form)."""
         write(self.state / "capacity-blocks.json", json.dumps(list(blocks)))
 
     def inject(self, *faults: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from sandbox import cluster, toolchain
 from sandbox.dev.own import ClusterError, check_own_cluster
@@ -37,7 +38,7 @@ def up() -> None:
     if not own_cluster() and stack.start_over_on_another(start_embedded_cluster()):
         say("the embedded cluster is a new one: what the stack had on the former is gone and made anew")
     stack.select()
-    stack.unlock()
+    stack.recover()
     stack.run("up", "--yes", "--skip-preview", "--stack", stack.name)
     report(stack, seconds=time.monotonic() - started)
 
@@ -91,19 +92,23 @@ def report(stack: Stack, *, seconds: float) -> None:
     print(f"\n{model} is served ({seconds:.0f} s). Smoke check: {outputs['smoke']}")
     for shape, endpoint in outputs["endpoints"].items():
         print(f"\n  {shape}: {endpoint}")
-        if not own_cluster():
-            print(
-                f"""    curl -sS {endpoint}/v1/completions -H 'Content-Type: application/json' \\
+        address = endpoint
+        if own_cluster():  # the address is one inside the cluster
+            print(f"    {outputs['forwards'][shape]} &")
+            address = f"http://127.0.0.1:{urlsplit(endpoint).port}"
+        print(
+            f"""    curl -sS {address}/v1/completions -H 'Content-Type: application/json' \\
       -d '{{"model": "{model}", "prompt": "Say hello.", "max_tokens": 16}}'"""
-            )
+        )
     print("\nTake it down: make down")
 
 
 @contextmanager
 def only_one() -> Iterator[None]:
-    """Holds the checkout's lock; the kernel drops it with the process, however that ends."""
+    """Holds the checkout's lock; the kernel drops it with the process, however that ends. With nothing up it leaves no trace."""
     STATE.mkdir(exist_ok=True)
-    with (STATE / "dev.lock").open("w") as lock:
+    path = STATE / "dev.lock"
+    with path.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -111,6 +116,9 @@ def only_one() -> Iterator[None]:
                 "another `make up` or `make down` is at work in this checkout. Wait for it, or stop it with Ctrl-C there."
             ) from None
         yield
+        if list(STATE.iterdir()) == [path]:
+            path.unlink()
+            STATE.rmdir()
 
 
 def say(line: str) -> None:

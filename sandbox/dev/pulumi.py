@@ -84,6 +84,19 @@ class Stack:
         """Drops the lock that a killed pulumi left. Only call it while no other pulumi can be running on this stack."""
         self.ask("cancel", "--yes", "--stack", self.name)
 
+    def recover(self) -> None:
+        """Puts right what a killed pulumi left: its lock, and its notes on objects that it was making.
+
+        Those objects are either not there, and made anew, or there, and taken over (`adopt`).
+        """
+        self.unlock()
+        if self.deployment().get("pending_operations"):
+            self.run("refresh", "--yes", "--skip-preview", "--clear-pending-creates", "--stack", self.name)
+
+    def deployment(self) -> dict[str, Any]:
+        """What the stack's state records: resources, and operations that were begun and not ended."""
+        return dict(json.loads(self.ask("stack", "export", "--stack", self.name) or "{}").get("deployment") or {})
+
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs."""
         return dict(json.loads(self.ask("stack", "output", "--json", "--stack", self.name) or "{}"))

@@ -5,11 +5,7 @@ The tests build on each other, in this order, and begin with the stack as its fi
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
-from collections import Counter
-from pathlib import Path
 
 from sandbox import cluster
 from sandbox.cluster import Layout
@@ -93,33 +89,19 @@ def scale(layout: Layout, *, replicas: int) -> None:
     cluster.kubectl(layout, "rollout", "status", "deployment/unified", f"--namespace={SERVING}", "--timeout=60s")
 
 
+def test_a_model_that_the_hub_lacks_fails_up_with_the_hubs_reason_and_leaves_the_engines_alone(dev: Dev) -> None:
+    config = dev_config(dev.layout, dev.stack.directory / "artifacts")
+    dev.stack.configure(changed(config, "model.repo", "example/absent"))
+    outcome = dev.stack.up()
+    assert outcome.code != 0
+    assert "example/absent" in outcome.text
+    assert "'staging' was created but failed to initialize" in outcome.text
+    assert not [step for step in outcome.steps if step.name == "unified" and step.operation != "same"]
+    dev.stack.configure(config)
+    dev.stack.up().succeeded()
+
+
 def test_destroy_leaves_no_object_of_ours(dev: Dev) -> None:
     dev.stack.destroy().succeeded()
     assert dev.stack.resources() == []
     assert everything(dev.layout) - dev.before == set()
-
-
-def test_up_after_a_kill_in_the_middle_succeeds_and_doubles_nothing(dev: Dev, tmp_path: Path) -> None:
-    log = tmp_path / "killed.log"
-    killed = dev.stack.start("up", "--yes", "--skip-preview", log=log)
-    # In the middle: some objects are there, the engines are not.
-    while "store" not in {pod["metadata"]["name"].rpartition("-")[0].split("-")[0] for pod in all_pods(dev.layout)}:
-        assert killed.poll() is None, log.read_text()
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.wait()
-    dev.stack.unlock()
-    dev.stack.up().succeeded()
-    names = Counter(
-        (resource["type"], resource["outputs"]["metadata"].get("namespace"), resource["outputs"]["metadata"]["name"])
-        for resource in dev.stack.resources()
-        if "metadata" in resource.get("outputs", {})
-    )
-    assert [name for name, count in names.items() if count > 1] == []
-    deployments = get(dev.layout, "deployments", f"--namespace={SERVING}")["items"]
-    assert all(each["status"]["replicas"] == each["spec"]["replicas"] for each in deployments)
-    dev.stack.destroy().succeeded()
-    assert everything(dev.layout) - dev.before == set()
-
-
-def all_pods(layout: Layout) -> list[dict[str, dict[str, str]]]:
-    return list(get(layout, "pods", "--all-namespaces")["items"])

@@ -23,6 +23,16 @@ k8s.apps.v1.Deployment(
     },
     opts=pulumi.ResourceOptions(provider=where),
 )
+# A cluster that does not exist yet: its provider can't be asked anything at preview.
+first = k8s.core.v1.ConfigMap("first", data={}, opts=pulumi.ResourceOptions(provider=where))
+later = k8s.Provider("later", kubeconfig=first.id)
+k8s.core.v1.Namespace("open", metadata={"name": "open"}, opts=pulumi.ResourceOptions(provider=later))
+k8s.core.v1.Pod(
+    "guest",
+    metadata={"name": "guest", "namespace": "open"},
+    spec={"containers": [{"name": "c", "image": "docker.io/library/nginx:1.29"}]},
+    opts=pulumi.ResourceOptions(provider=later),
+)
 """
 
 
@@ -39,6 +49,7 @@ def test_a_planted_violation_fails_the_preview_with_the_rules_words(tmp_path: Pa
     assert refused.code != 0
     assert "mandatory" in refused.text
     assert "nginx:latest" in refused.text
+    assert "Pods in the namespace open have no default for Egress and Ingress" in refused.text
 
 
 def test_the_pack_has_nothing_against_the_dev_stack(dev: Dev) -> None:

@@ -12,7 +12,7 @@ import pytest
 from sandbox import cluster
 from sandbox.cluster import Layout, Profile
 from tests.support.cluster import get, started
-from tests.support.eks_stack import Eks, block, eks
+from tests.support.eks_stack import OTHER_RESERVATION, Eks, block, eks
 from tests.support.pulumi import PROJECT
 
 PACK = str(PROJECT / "policies")
@@ -102,6 +102,7 @@ def test_the_policy_pack_has_nothing_against_the_stack(configured: Eks) -> None:
     outcome = configured.stack.preview("--policy-pack", PACK).succeeded()
     assert "llm-serving@" in outcome.text
     assert "violation" not in outcome.text.lower()
+    assert "can't run policy" not in outcome.text
 
 
 def test_a_violation_stops_the_preview_with_its_remedy(configured: Eks) -> None:
@@ -123,11 +124,9 @@ def test_a_violation_stops_the_preview_with_its_remedy(configured: Eks) -> None:
 
 
 def test_an_unknown_block_stops_the_preview_before_any_resource(configured: Eks) -> None:
-    configured.cloud.sell()
-    configured.configure()
+    configured.configure(capacity_block={"reservation": OTHER_RESERVATION})
     outcome = configured.stack.preview()
     assert outcome.code != 0
     assert "block-unknown" in outcome.text
     assert "Traceback" not in outcome.text
     assert {step.type for step in outcome.steps} <= {"pulumi:pulumi:Stack", "pulumi:providers:aws"}
-    configured.cloud.sell(block())

@@ -58,6 +58,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("images-pinned", group(worker={"image": "a/b:latest"}), "a/b:latest"),
     ("images-pinned", deployment(pod={"initContainers": [{**RIGHT, "image": "a/c:edge"}]}), "a/c:edge"),
+    ("images-pinned", {"spec": {"containers": [{**RIGHT, "image": "a/pod:latest"}]}}, "a/pod:latest"),
+    ("images-pinned", {"spec": {"jobTemplate": image("a/cron:latest")}}, "a/cron:latest"),
     ("resources-requested", deployment(container={"resources": {}}), "no cpu and no memory"),
     ("resources-requested", deployment(container={"resources": {"requests": {"cpu": "1"}}}), "no memory"),
     ("no-default-token", deployment(pod={"automountServiceAccountToken": None}), "automountServiceAccountToken"),
