@@ -32,6 +32,7 @@ def lane_of(item: pytest.Item) -> str:
     return "node" if NODE_FIXTURES & set(getattr(item, "fixturenames", ())) else str(item.path.relative_to(TESTS))
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the lanes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Stable: the order within a level stays. The longest lane starts first where several processes share the work.
     several = os.environ.get("PYTEST_XDIST_WORKER") is not None

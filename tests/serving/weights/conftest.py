@@ -32,6 +32,7 @@ class Place:
 
     hub: Hub
     hub_address: str
+    blob_address: str
     second_address: str
     store: StoreProxy
     directory: Path
@@ -137,6 +138,7 @@ def place(
         yield Place(
             hub=hub,
             hub_address=first.address,
+            blob_address=f"http://127.0.0.1:{first.blob_port}",
             second_address=f"http://127.0.0.1:{second.blob_port}",
             store=store,
             directory=directory,

@@ -10,6 +10,7 @@ import pytest
 
 from sandbox.hub.hub import Fault, File, Hub, Repository, Server, file_of
 from tests.serving.weights.conftest import Place
+from tests.support.forward_proxy import forward_proxy
 from tests.support.staging import MIB, REPO, free_port, model
 
 LARGE = "model-00000.safetensors"
@@ -256,6 +257,22 @@ def test_a_file_name_that_leaves_its_folder_is_refused(place: Place) -> None:
     assert place.stage() == 4
     assert "escape.bin" in place.last
     assert place.manifest() is None
+
+
+def test_a_copy_from_a_hub_behind_a_proxy_is_whole(
+    place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with forward_proxy(tmp_path) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.address)
+        # The bucket directly, as through an S3 gateway endpoint; by host, for not every client compares ports.
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        hub, blobs = (address.replace("127.0.0.1", "localhost") for address in (place.hub_address, place.blob_address))
+        monkeypatch.setenv("HF_ENDPOINT", hub)
+        assert place.stage() == 0, place.last
+        assert place.is_whole()
+        assert proxy.requests(hub)
+        assert proxy.requests(blobs)
+        assert proxy.requests(place.store.address) == []
 
 
 def test_the_proxy_of_the_environment_is_used(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
