@@ -30,7 +30,7 @@ test: .venv/.ready policies/.venv/.ready ## every check; LEVEL=unit|program|engi
 	@$(if $(LEVEL)$(TARGET),,$(MAKE) lint)
 	@$(if $(filter unit program vendor,$(LEVEL)),,$(PY) -m sandbox.packages && $(PY) -m sandbox.toolchain build && $(PY) -m sandbox.images)
 	@$(if $(filter-out vendor,$(LEVEL)),,$(PY) -m sandbox.engine_wheels || echo "test: without the engines' wheels, what reads them counts as not run" >&2)
-	@$(PY) -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder $(if $(LEVEL)$(TARGET),-m "$(LEVEL)$(if $(and $(LEVEL),$(TARGET)), and )$(subst -,_,$(TARGET))")
+	@$(PY) -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder $(if $(LEVEL)$(TARGET),-m "$(LEVEL)$(if $(and $(LEVEL),$(TARGET)), and )$(subst -,_,$(TARGET))")
 
 .PHONY: lint
 lint: .venv/.ready ## form, types, dependencies

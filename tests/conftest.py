@@ -6,8 +6,10 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from sandbox.cluster import Layout, Profile
 from tests.support.cluster import started
@@ -24,21 +26,32 @@ def level_of(path: Path) -> str:
     return path.relative_to(TESTS).parts[0]
 
 
-NODE_FIXTURES = {"node_cluster", "dev"}
+NODE_LANE = ("serving/dev/", "serving/test_sandbox_node.py", "engine/dev/")
+"""Where the tests are that share the real node."""
 
 
-def lane_of(item: pytest.Item) -> str:
+def lane_of(path: Path) -> str:
     """Tests of one lane run one after the other in one process: those of a file, and all that share the real node."""
-    return "node" if NODE_FIXTURES & set(getattr(item, "fixturenames", ())) else str(item.path.relative_to(TESTS))
+    name = path.relative_to(TESTS).as_posix()
+    return "node" if name.startswith(NODE_LANE) else name
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the lanes
+class Lanes(LoadScopeScheduling):
+    """Hands out whole lanes to the processes of pytest-xdist."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return lane_of(TESTS.parent / nodeid.partition("::")[0])
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
+    return Lanes(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Stable: the order within a level stays. The longest lane starts first where several processes share the work.
     several = os.environ.get("PYTEST_XDIST_WORKER") is not None
-    items.sort(key=lambda item: (several and lane_of(item) != "node", LEVELS.index(level_of(item.path))))
+    items.sort(key=lambda item: (several and lane_of(item.path) != "node", LEVELS.index(level_of(item.path))))
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(lane_of(item)))
         item.add_marker(getattr(pytest.mark, level_of(item.path)))
         for word, target in TARGETS.items():
             if any(
