@@ -14,6 +14,8 @@ import botocore.session
 from botocore import xform_name
 
 from sandbox.clouds.aws.api import Api, Handler
+from sandbox.clouds.aws.services.access import AccessEntries, PodIdentities
+from sandbox.clouds.aws.services.addons import Addons
 from sandbox.clouds.aws.services.capacity import Capacity
 from sandbox.clouds.aws.services.control_planes import ControlPlanes
 from sandbox.clouds.aws.services.extras import FileSystems, LoadBalancers, LogKeys, Prometheus, ScheduledActions
@@ -28,11 +30,15 @@ class Services:
     def __init__(self, *, state: Path, kubeconfig: Path | None) -> None:
         self.capacity = Capacity(file=state / "capacity-blocks.json")
         self.control_planes = ControlPlanes(kubeconfig=kubeconfig)
-        self.node_groups = NodeGroups(self.control_planes, self.capacity)
+        entries, identities = AccessEntries(self.control_planes), PodIdentities(self.control_planes)
+        self.node_groups = NodeGroups(self.control_planes, entries, self.capacity)
         self.nodes = Nodes(kubeconfig) if kubeconfig else None
         each: tuple[Any, ...] = (
             self.capacity,
             self.control_planes,
+            Addons(self.control_planes, identities),
+            entries,
+            identities,
             self.node_groups,
             FileSystems(),
             LogKeys(),

@@ -1,23 +1,26 @@
-"""EKS managed node groups: their rules, their Auto Scaling group, and the instances that it launches."""
+"""EKS managed node groups: how they are made and changed, and what time and capacity blocks do to them."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import IPv4Network
 from typing import Any
-
-from moto.moto_api._internal import mock_random
 
 from sandbox.clouds.aws.api import Api, Call
 from sandbox.clouds.aws.machines import machine
+from sandbox.clouds.aws.services.access import AccessEntries
 from sandbox.clouds.aws.services.capacity import Capacity
-from sandbox.clouds.aws.services.control_planes import ControlPlanes, Document, minor
+from sandbox.clouds.aws.services.control_planes import ControlPlanes, Document, minor, updated
+from sandbox.clouds.aws.services.launching import (
+    Group,
+    check_template,
+    launch,
+    launch_template,
+    make_auto_scaling_group,
+)
 from sandbox.clouds.aws.services.support import hexadecimal, refuse, require_role, subnets
 from sandbox.clouds.clock import moment
 from sandbox.clouds.nodes import Machine
-from sandbox.clouds.tables import CloudError
 
 SCALE_DOWN = timedelta(minutes=40)
 """EKS scales a capacity block's group to zero this long before the block ends (EKS user guide, capacity-blocks-mng)."""
@@ -27,45 +30,18 @@ NodeGroupKey = tuple[str, str, str]
 """Region, cluster, name."""
 
 
-@dataclass
-class Group:
-    """A node group's document, its Auto Scaling group's wish, and its instances."""
-
-    document: Document
-    template: Document
-    desired: int
-    instances: list[Document]
-    starved_at: datetime | None = None
-    ended_for_block: str | None = None
-
-    @property
-    def block(self) -> str | None:
-        """The reservation that its launch template targets."""
-        target = self.template.get("CapacityReservationSpecification", {}).get("CapacityReservationTarget", {})
-        reservation: str | None = target.get("CapacityReservationId")
-        return reservation
-
-    @property
-    def instance_type(self) -> str:
-        types = self.document.get("instanceTypes") or [self.template.get("InstanceType") or "t3.medium"]
-        return str(types[0])
-
-    @property
-    def auto_scaling_group(self) -> str:
-        return str(self.document["resources"]["autoScalingGroups"][0]["name"])
-
-
 class NodeGroups:
     """All node groups of the account."""
 
     service = "eks"
 
-    def __init__(self, control_planes: ControlPlanes, capacity: Capacity) -> None:
+    def __init__(self, control_planes: ControlPlanes, access: AccessEntries, capacity: Capacity) -> None:
         self._control_planes = control_planes
         self._capacity = capacity
         self.groups: dict[NodeGroupKey, Group] = {}
         control_planes.has_open_node = self.has_open_node
-        control_planes.more_tagged = _Documents(self.groups)
+        control_planes.tagged.append(_Documents(self.groups))
+        self._entries = access.entries
 
     # Calls.
 
@@ -79,8 +55,8 @@ class NodeGroups:
             raise refuse(
                 "InvalidParameterException", f"node version {version} is newer than the cluster's {cluster['version']}"
             )
-        template = _template(call, params.get("launchTemplate"))
-        _check_template(params, template, found)
+        template = launch_template(call, params.get("launchTemplate"))
+        check_template(params, template, found)
         scaling = {"minSize": 1, "maxSize": 2, "desiredSize": 2, **params.get("scalingConfig", {})}
         if not scaling["minSize"] <= scaling["desiredSize"] <= scaling["maxSize"]:
             raise refuse(
@@ -109,11 +85,11 @@ class NodeGroups:
             instances=[],
             starved_at=call.now if call.starved else None,
         )
-        _make_auto_scaling_group(call, group)
+        make_auto_scaling_group(call, group)
         self.groups[_key(call)] = group
         principal = (call.region, params["clusterName"], params["nodeRole"])
         if cluster["accessConfig"]["authenticationMode"] != "CONFIG_MAP":
-            self._control_planes.entries.setdefault(principal, _entry_of_nodes(call))
+            self._entries.setdefault(principal, _entry_of_nodes(call))
         return {"nodegroup": {"nodegroupName": params["nodegroupName"], "status": "CREATING"}}
 
     def describe_nodegroup(self, call: Call) -> Document:
@@ -156,14 +132,14 @@ class NodeGroups:
             if name in params:
                 document[name] = params[name]
         group.starved_at = call.now if call.starved else None
-        return _updated("ConfigUpdate")
+        return updated("ConfigUpdate")
 
     def update_nodegroup_version(self, call: Call) -> Document:
         """A new version of template or image replaces every instance, one after the other."""
         group = self._active(call)
-        template = _template(call, call.params.get("launchTemplate"))
+        template = launch_template(call, call.params.get("launchTemplate"))
         if template:
-            _check_template(group.document, template, subnets(call, group.document["subnets"]))
+            check_template(group.document, template, subnets(call, group.document["subnets"]))
             group.template = template
             group.document["launchTemplate"] = call.params["launchTemplate"]
         for name in ("version", "releaseVersion"):
@@ -171,7 +147,7 @@ class NodeGroups:
                 group.document[name] = call.params[name]
         group.instances = []
         group.starved_at = call.now if call.starved else None
-        return _updated("VersionUpdate")
+        return updated("VersionUpdate")
 
     def delete_nodegroup(self, call: Call) -> Document:
         group = self._group(call)
@@ -194,7 +170,7 @@ class NodeGroups:
             self._end_with_block(group, now)
             del group.instances[group.desired :]
             while len(group.instances) < group.desired and self._refusal(group, region, now) is None:
-                group.instances.append(_launch(api, region, cluster, group))
+                group.instances.append(launch(api, region, cluster, group))
         self._capacity.used = {}
         for group in self.groups.values():
             if group.block:
@@ -303,109 +279,6 @@ def _key(call: Call) -> NodeGroupKey:
     return call.region, call.params["clusterName"], call.params["nodegroupName"]
 
 
-def _template(call: Call, named: Document | None) -> Document:
-    """The launch template's data; refuses a template or version that does not exist."""
-    if not named:
-        return {}
-    which = {"LaunchTemplateId": named["id"]} if "id" in named else {"LaunchTemplateName": named["name"]}
-    try:
-        found = call.api.moto(
-            "ec2",
-            "DescribeLaunchTemplateVersions",
-            call.region,
-            {**which, "Versions": [named.get("version", "$Default")]},
-        )
-    except CloudError as error:
-        raise refuse("InvalidParameterException", f"launch template {named}: {error}") from error
-    if not found["LaunchTemplateVersions"]:
-        raise refuse("InvalidParameterException", f"launch template {named} has no such version")
-    return dict(found["LaunchTemplateVersions"][0]["LaunchTemplateData"])
-
-
-def _check_template(params: Document, template: Document, found: list[Document]) -> None:
-    """The rules of EKS for launch templates and capacity blocks (EKS user guide, launch-templates, capacity-blocks-mng)."""
-    params["zones"] = sorted({subnet["AvailabilityZone"] for subnet in found})
-    if template.get("InstanceType") and params.get("instanceTypes"):
-        raise refuse("InvalidParameterException", "Cannot specify instance types in launch template and API request")
-    if any(interface.get("SubnetId") for interface in template.get("NetworkInterfaces", [])):
-        raise refuse("InvalidParameterException", "Launch template should not specify a subnet: the node group does")
-    if template.get("IamInstanceProfile"):
-        raise refuse(
-            "InvalidParameterException", "Launch template should not specify an instance profile: the node role is used"
-        )
-    if template.get("SecurityGroupIds") and template.get("NetworkInterfaces"):
-        raise refuse(
-            "InvalidParameterException",
-            "Network interfaces and an instance-level security groups may not be specified on the same request",
-        )
-    market = template.get("InstanceMarketOptions", {}).get("MarketType")
-    target = template.get("CapacityReservationSpecification", {}).get("CapacityReservationTarget")
-    if market == "spot":
-        raise refuse(
-            "InvalidParameterException", "Launch template should not specify Spot: the node group's capacity type does"
-        )
-    if params.get("capacityType") == "CAPACITY_BLOCK":
-        if not template.get("InstanceType") or market != "capacity-block" or not target:
-            raise refuse(
-                "InvalidParameterException",
-                "capacity type CAPACITY_BLOCK needs a launch template with an instance type, the market type capacity-block and a target reservation",
-            )
-        if len(params["zones"]) != 1:
-            raise refuse(
-                "InvalidParameterException",
-                f"capacity type CAPACITY_BLOCK needs subnets of exactly one Availability Zone, got {', '.join(params['zones'])}",
-            )
-    elif market == "capacity-block":
-        raise refuse("InvalidParameterException", "market type capacity-block needs the capacity type CAPACITY_BLOCK")
-
-
-def _make_auto_scaling_group(call: Call, group: Group) -> None:
-    """Instances are kept here, not in moto: its group stays empty and serves what hangs on it."""
-    named = group.document.get("launchTemplate")
-    which = {"LaunchTemplateId": named["id"]} if named and "id" in named else None
-    if which is None:
-        made = call.api.moto(
-            "ec2",
-            "CreateLaunchTemplate",
-            call.region,
-            {
-                "LaunchTemplateName": f"eks-{hexadecimal(8)}",
-                "LaunchTemplateData": {"InstanceType": group.instance_type},
-            },
-        )
-        which = {"LaunchTemplateId": made["LaunchTemplate"]["LaunchTemplateId"]}
-    call.api.moto(
-        "autoscaling",
-        "CreateAutoScalingGroup",
-        call.region,
-        {
-            "AutoScalingGroupName": group.auto_scaling_group,
-            "MinSize": 0,
-            "MaxSize": group.document["scalingConfig"]["maxSize"],
-            "DesiredCapacity": 0,
-            "LaunchTemplate": which,
-            "VPCZoneIdentifier": ",".join(group.document["subnets"]),
-        },
-    )
-
-
-def _launch(api: Api, region: str, cluster: str, group: Group) -> Document:
-    ids = group.document["subnets"]
-    found = api.moto("ec2", "DescribeSubnets", region, {"SubnetIds": ids})["Subnets"]
-    by_id = {subnet["SubnetId"]: subnet for subnet in found}
-    subnet = by_id[ids[len(group.instances) % len(ids)]]
-    network = IPv4Network(subnet["CidrBlock"])
-    address = network[mock_random.randint(10, network.num_addresses - 2)]
-    return {
-        "id": f"i-{hexadecimal()}",
-        "name": f"ip-{str(address).replace('.', '-')}.{region}.compute.internal",
-        "address": str(address),
-        "zone": subnet["AvailabilityZone"],
-        "zoneId": subnet["AvailabilityZoneId"],
-        "cluster": cluster,
-    }
-
-
 def _entry_of_nodes(call: Call) -> Document:
     role = call.params["nodeRole"]
     return {
@@ -419,7 +292,3 @@ def _entry_of_nodes(call: Call) -> Document:
         "type": "EC2_LINUX",
         "tags": {},
     }
-
-
-def _updated(kind: str) -> Document:
-    return {"update": {"id": hexadecimal(32), "status": "Successful", "type": kind}}
