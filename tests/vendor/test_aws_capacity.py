@@ -299,6 +299,18 @@ def test_a_throttled_call_is_tried_again_and_given_up_in_the_end(aws: Aws, tmp_p
         aws.call("ec2", "CreateVpc", region=REGION, CidrBlock="10.1.0.0/16")
 
 
+def test_a_group_without_capacity_is_degraded_with_its_reason_and_gets_its_node_later(aws: Aws, tmp_path: Path) -> None:
+    made = cluster(aws)
+    stand_at(aws, tmp_path, START)
+    (tmp_path / "faults.json").write_text(json.dumps([{"call": "CreateNodegroup", "fault": "insufficient-capacity"}]))
+    group(aws, made)
+    assert issue(aws).startswith("AsgInstanceLaunchFailures: ")
+    assert aws.services.node_groups.machines() == []
+    stand_at(aws, tmp_path, START + timedelta(minutes=5))
+    assert told(aws)["status"] == "ACTIVE"
+    assert len(aws.services.node_groups.machines()) == 1
+
+
 def test_a_role_that_the_service_may_not_assume_is_refused(aws: Aws) -> None:
     made = cluster(aws)
     with pytest.raises(CloudError, match=r"does not let pods\.eks\.amazonaws\.com assume it"):

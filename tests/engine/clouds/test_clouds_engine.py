@@ -163,6 +163,28 @@ def test_a_refused_creation_leaves_nothing_and_the_next_up_makes_it(place: Path,
     assert ("create", "raw") in touched(probe.up().succeeded())
 
 
+def test_a_creation_whose_wait_times_out_is_in_the_state_and_the_next_up_goes_on_with_it(
+    place: Path, cloud: RunningCloud
+) -> None:
+    probe = stack(
+        place,
+        cloud,
+        name="after",
+        cidr="10.0.16.0/20",
+        type="m7i.8xlarge",
+        raw='{"type": "aws:ec2/internetGateway:InternetGateway", "inputs": {}}',
+    )
+    cloud.inject({"type": "aws:ec2/internetGateway:InternetGateway", "call": "create", "fault": "timeout"})
+    failed = probe.up()
+    assert failed.code != 0
+    assert "timeout while waiting for the resource to become ready" in failed.text
+    gateways = "aws:ec2/internetGateway:InternetGateway"
+    (half,) = [resource for resource in probe.resources() if resource["type"] == gateways]
+    probe.up().succeeded()
+    (whole,) = [resource for resource in probe.resources() if resource["type"] == gateways]
+    assert whole["id"] == half["id"]
+
+
 def test_destroy_leaves_nothing(place: Path, cloud: RunningCloud) -> None:
     probe = stack(place, cloud)
     probe.destroy().succeeded()
