@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,11 @@ LEVELS = ("unit", "program", "vendor", "cluster", "serving", "engine")
 """The cheap ones first. Engine comes last: it takes the dev stack down that the serving level uses."""
 TARGETS = {"dev": "dev", "eks": "eks_b300", "aws": "eks_b300", "clouds": "eks_b300"}
 """A word in a test's path below its level → the environment that the test is about."""
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell without job control gives this to what it starts in the background, and that to the programs whose Ctrl-C is tested.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def level_of(path: Path) -> str:
