@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -96,11 +97,20 @@ def sglang_alerts(*, job: str, running_limit: int, startup_seconds: int) -> tupl
     return (
         Alert(
             name="EngineDown",
-            expression=f"up{mine} == 0",
+            # One that is starting was never up under its pod's name, and does not count.
+            expression=f"up{mine} == 0 and max_over_time(up{mine}[1d]) == 1",
             minutes=5,
             severity="page",
-            summary="An engine does not answer.",
-            action=f"See the pod's log and node conditions; a start may take {startup_seconds} s.",
+            summary="An engine that served does not answer.",
+            action="See the pod's log and its node's conditions.",
+        ),
+        Alert(
+            name="NoEngineServes",
+            expression=f"absent(up{mine} == 1)",
+            minutes=math.ceil(startup_seconds / 60),
+            severity="page",
+            summary=f"No engine has answered for as long as a start may take ({startup_seconds} s).",
+            action="See whether the capacity block is active, its nodes are there, and what the engine's pod waits for.",
         ),
         Alert(
             name="EngineQueueGrows",

@@ -54,6 +54,12 @@ def test_alerts_use_only_metrics_that_sglang_exports() -> None:
     assert {name.removesuffix("_bucket") for name in used} <= exported
 
 
+def test_an_engine_that_starts_pages_nobody_until_a_start_has_taken_longer_than_it_may() -> None:
+    alerts = {alert.name: alert for alert in sglang_alerts(job="engine", running_limit=48, startup_seconds=7201)}
+    assert "and max_over_time" in alerts["EngineDown"].expression
+    assert alerts["NoEngineServes"].minutes * 60 >= 7201
+
+
 @pytest.mark.parametrize(
     ("left", "firing"),
     [
