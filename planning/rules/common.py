@@ -126,6 +126,19 @@ def _(view: EngineView) -> Iterator[Found]:
 
 @RULES.engine(
     "any",
+    "requests-at-once",
+    ERROR,
+    why="an engine that may run no request answers none",
+    remedy="Use 1 and more, or null for the engine's own choice",
+)
+def _(view: EngineView) -> Iterator[Found]:
+    for name in ("max-running-requests", "max-num-seqs"):
+        if name in view.flags and view.flags.number(name, 1) < 1:
+            yield Found(f"{name} is less than 1", view.flags.text(name))
+
+
+@RULES.engine(
+    "any",
     "flag-json",
     ERROR,
     why="the engine parses the value as JSON and stops at start; a trailing comma is enough",

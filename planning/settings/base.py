@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
+WORD = re.compile(r"-{0,2}[A-Za-z_][\w.-]*", re.ASCII)
+"""A flag's or variable's name."""
 FULL_COMMIT = r"^[0-9a-f]{40}$"
 Revision = Annotated[
     str, Field(pattern=FULL_COMMIT, description="A commit of the hub repository: 40 hex digits, never a branch name.")
@@ -117,6 +120,17 @@ class Engine(Settings):
     env: dict[str, str | None] = Field(
         default_factory=dict, description="Environment variables; null takes one away that the recipe sets."
     )
+
+    @field_validator("flags", "env")
+    @classmethod
+    def _names(cls, given: dict[str, Any]) -> dict[str, Any]:
+        if wrong := [name for name in given if not WORD.fullmatch(name)]:
+            raise problem(
+                f"{', '.join(map(repr, wrong))} can't be the name of a flag or variable",
+                why="it holds something else than letters, digits, - and _, or nothing",
+                remedy="Write names such as tp-size or NCCL_DEBUG, the value behind the colon",
+            )
+        return given
 
 
 class Stack(Settings):

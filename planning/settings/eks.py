@@ -144,7 +144,9 @@ class PublicEndpoint(Settings):
 class SystemNodes(Settings):
     """Nodes without accelerators: platform, router, gateway, monitoring, and the staging of the weights."""
 
-    instance_type: str = Field("m7i.4xlarge", description="EC2 instance type, x86_64.")
+    instance_type: str = Field(
+        "m7i.4xlarge", pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$", description="EC2 instance type, x86_64."
+    )
     count: int = Field(3, ge=2, le=20, description="How many; two or more, so that one may fail.")
     disk_gib: int = Field(100, ge=50, description="Root volume in GiB.")
 

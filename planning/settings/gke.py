@@ -27,7 +27,9 @@ IMAGE_HOW = how(
 class GkeSystemNodes(Settings):
     """Nodes without accelerators: platform, router, monitoring, and the staging of the weights."""
 
-    machine_type: str = Field("e2-standard-16", description="Compute Engine machine type, x86_64.")
+    machine_type: str = Field(
+        "e2-standard-16", pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)+$", description="Compute Engine machine type, x86_64."
+    )
     count: int = Field(3, ge=2, le=20, description="How many; two or more, so that one may fail.")
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -262,6 +262,7 @@ def read_stack_file(path: Path) -> dict[str, object]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError([_missing_stack(path, error)]) from None
     try:
+        _refuse_repeated_keys(yaml.compose(text, Loader=yaml.SafeLoader))
         content = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
@@ -279,6 +280,22 @@ def read_stack_file(path: Path) -> dict[str, object]:
         )
     prefix = NAMESPACE + ":"
     return {str(key).removeprefix(prefix): value for key, value in config.items() if str(key).startswith(prefix)}
+
+
+def _refuse_repeated_keys(node: Any) -> None:
+    """ValueError where a map has a key twice: YAML forbids it, PyYAML keeps the last one, and the first would be lost unseen."""
+    seen: set[int] = set()
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen or not isinstance(getattr(node, "value", None), list):
+            continue
+        seen.add(id(node))
+        pairs = [item for item in node.value if isinstance(item, tuple)]
+        keys = [key.value for key, _ in pairs if isinstance(key.value, str) and key.value != "<<"]
+        for repeated in {key for key in keys if keys.count(key) > 1}:
+            raise ValueError(f"the key {repeated} stands twice in the map at line {node.start_mark.line + 1}")
+        waiting += [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
 
 
 def _missing_stack(path: Path, error: Exception) -> Finding:

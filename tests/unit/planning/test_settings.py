@@ -103,6 +103,11 @@ def test_a_missing_stack_is_told_the_nearest_one(tmp_path: Path):
     ("content", "told"),
     [
         ("config: [", "is not YAML"),
+        ("config: {llm-serving:target: dev}\nconfig: {}", "the key config stands twice in the map at line 1"),
+        (
+            "config:\n  x: 1\n  llm-serving:nodes: {count: 1, count: 2}",
+            "the key count stands twice in the map at line 3",
+        ),
         ("config:\n  - a", "has no map `config`"),
         ("just text", "has no map `config`"),
         ("", "has no map `config`"),
