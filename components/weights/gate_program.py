@@ -3,7 +3,7 @@
 Standard library only, one file: it runs in the engine's image. Every byte was hashed when the copy was made; a manifest is put
 beside it last. So this looks at the manifest and at each file's size.
 
-Environment: SOURCES (JSON list with repo, revision), DIRECTORY (where copies lie), WAIT_SECONDS.
+Environment: SOURCES (JSON list with repo, revision, allow, ignore), DIRECTORY (where copies lie), WAIT_SECONDS.
 """
 
 import json
@@ -11,9 +11,10 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 
-def problems(directory: Path, source: dict[str, str]) -> list[str]:
+def problems(directory: Path, source: dict[str, Any]) -> list[str]:
     """What is wrong with the copy of one source; nothing when it is complete."""
     place = directory / source["repo"] / source["revision"]
     try:
@@ -21,10 +22,14 @@ def problems(directory: Path, source: dict[str, str]) -> list[str]:
         named = (manifest["format"], manifest["repo"], manifest["revision"])
         files = {entry["path"]: entry["size"] for entry in manifest["files"]}
         total = manifest["bytes"]
+        patterns = {name: (list(manifest[name]), list(source[name])) for name in ("allow", "ignore")}
     except (OSError, ValueError, KeyError, TypeError) as error:
         return [f"{place} has no manifest yet ({type(error).__name__})"]
     if named != (1, source["repo"], source["revision"]):
         return [f"{place} holds {named[1]}@{named[2]} (manifest format {named[0]})"]
+    for name, (staged, wanted) in patterns.items():
+        if staged != wanted:
+            return [f"{place} was staged with {name} {staged}, and the engine is to have it with {wanted}"]
     if not files or sum(files.values()) != total:
         return [f"the manifest in {place} does not add up"]
     found = {path: (place / path).stat().st_size if (place / path).is_file() else None for path in files}

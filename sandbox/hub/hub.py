@@ -24,7 +24,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
@@ -319,7 +318,7 @@ class Handler(BaseHTTPRequestHandler):
         if fault and fault.kind == "status":
             after = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
             self.hub.note(kind, path, fault.status)
-            self._send(HTTPStatus(fault.status).phrase.encode(), status=fault.status, headers=after)
+            self._send(b"not now", status=fault.status, headers=after)
             raise BrokenPipeError
         return fault
 

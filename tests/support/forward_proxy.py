@@ -27,10 +27,11 @@ class ForwardProxy:
 
 
 @contextmanager
-def forward_proxy(directory: Path) -> Iterator[ForwardProxy]:
-    """Runs the proxy as long as the block."""
+def forward_proxy(directory: Path, *, credentials: str | None = None) -> Iterator[ForwardProxy]:
+    """Runs the proxy as long as the block. credentials: USER:PASSWORD that it asks for."""
     port, log = free_port(), directory / "proxy.log"
     command = [sys.executable, "-m", "proxy", "--hostname=127.0.0.1", f"--port={port}", f"--log-file={log}"]
+    command += [f"--basic-auth={credentials}"] if credentials else []
     process = subprocess.Popen(
         [*command, "--num-workers=1", "--num-acceptors=1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import signal
+import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -37,6 +38,12 @@ def main(arguments: Sequence[str]) -> int:
         say(f"error: {error}")
         record = {"result": "failed", "error": error.what, "remedy": error.remedy}
         code = error.exit_code
+    except Exception as error:  # noqa: BLE001 - a fault of this program
+        # Its traceback goes to the log, and who reads the Job's status learns of it too.
+        traceback.print_exc()
+        what = f"unexpected {type(error).__name__}: {error}"
+        record = {"result": "failed", "error": what[:1000], "remedy": "Report it with the log; finished files stay"}
+        code = 1
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -87,13 +94,20 @@ def _verify(options: argparse.Namespace, stop: Stop, progress: Progress) -> dict
     sources = [pinned(source) for source in _sources(options)]
     how = "every byte" if options.full else "every size"
     if options.directory:
-        for source in sources:
-            found = verify_directory(
-                options.directory, source, full=options.full, parallel_files=options.parallel_files
-            )
-            say(
-                f"{source}: {how} is as it should be: {len(found.files)} files, {found.size} bytes in {options.directory}"
-            )
+        with progress:
+            for source in sources:
+                found = verify_directory(
+                    options.directory,
+                    source,
+                    full=options.full,
+                    stop=stop,
+                    progress=progress,
+                    parallel_files=options.parallel_files,
+                )
+                say(
+                    f"{source}: {how} is as it should be: {len(found.files)} files, {found.size} bytes "
+                    f"in {options.directory}"
+                )
         return {"result": "verified"}
     from .stores import Store
 
@@ -107,6 +121,7 @@ def _verify(options: argparse.Namespace, stop: Stop, progress: Progress) -> dict
                 pool=pool,
                 parallel_files=options.parallel_files,
                 budget=Budget(options.memory * MIB, stop=stop),
+                stop=stop,
                 progress=progress,
             )
             say(f"{source}: {how} is as it should be: {len(found.files)} files, {found.size} bytes in {store}")
@@ -232,6 +247,7 @@ def _parser() -> argparse.ArgumentParser:
 
     verify = _command(commands, "verify", "check a copy against its manifest", "verifying", _verify)
     _place(verify)
+    _patterns(verify)
     how = verify.add_mutually_exclusive_group()
     how.add_argument("--full", action="store_true", help="read and hash every byte")
     how.add_argument("--quick", action="store_false", dest="full", help="compare sizes and the store's tags (default)")
@@ -239,6 +255,7 @@ def _parser() -> argparse.ArgumentParser:
     hydrate = _command(commands, "hydrate", "copy from the store into a directory of this node", "hydrating", _hydrate)
     _store(hydrate, required=True)
     _setting(hydrate, "--directory", "STAGING_DIRECTORY", None, Path, "where the copies lie", required=True)
+    _patterns(hydrate)
     hydrate.add_argument("--stay", action="store_true", help="keep running when done, until SIGTERM")
 
     status = _command(commands, "status", "list the copies in the store", "listing", _status, sources=False)

@@ -1,7 +1,6 @@
 """The hub: which files a commit has, and their bytes by range, however often the hub or the network fails on the way.
 
-huggingface_hub lists, authenticates and resolves; urllib3 moves the bytes (a quarter of the processor time that httpx
-takes for it: benchmarks/staging.py).
+huggingface_hub lists, authenticates and resolves; urllib3 moves the bytes, in blocks of a size that is chosen here.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
@@ -20,6 +19,7 @@ from huggingface_hub import HfApi, get_hf_file_metadata, hf_hub_url, set_client_
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
+    HFValidationError,
     RemoteEntryNotFoundError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
@@ -36,7 +36,8 @@ T = TypeVar("T")
 BLOCK = 4 * 1024 * 1024
 """Bytes that are read at once: larger ones take less processor time, a cut connection loses the one that it cut."""
 CONNECT_SECONDS, READ_SECONDS = 30.0, 60.0
-TRY_AGAIN = (408, 425, 429, 500, 502, 503, 504)
+PROXY_REFUSAL = re.compile(r"\b407\b")
+PROXY_REMEDY = "Give its user and password in HTTPS_PROXY and HTTP_PROXY: http://USER:PASSWORD@HOST:PORT"
 REFUSALS_IN_A_ROW = 5
 """Fresh addresses that the blob host may refuse one after the other before it is not their age that it dislikes."""
 
@@ -174,8 +175,14 @@ class HubClient:
                 f"{what}: no progress in {waited:.0f} s, last: {trouble}",
                 remedy="Check the hub's status and the way to it, then run it again: finished files stay",
             ) from None
+        asked = trouble.retry_after or 0.0
+        if asked > self._patience.give_up:
+            raise HubError(
+                f"{what}: {trouble} and asks for a pause of {asked:.0f} s, more than --give-up-seconds",
+                remedy="Run it again after that pause: finished files stay; a token (HF_TOKEN) may have a higher limit",
+            ) from None
         self._progress.retried()
-        pause = max(self._patience.pause(failures), trouble.retry_after or 0.0)
+        pause = max(self._patience.pause(failures), asked)
         if failures in (3, 10) or pause > 30:
             say(f"{what}: {trouble}; trying again in {pause:.0f} s")
         self._stop.sleep(pause)
@@ -242,15 +249,28 @@ class HubClient:
             raise ContentError(f"{source}: a listed file is gone ({_first(error)})", remedy="Run it again") from None
         except HfHubHTTPError as error:
             status = error.response.status_code
-            if status in TRY_AGAIN:
+            if status == 407:
+                raise HubError("the proxy asks for credentials (407)", remedy=PROXY_REMEDY) from None
+            if _may_pass(status):
                 after = retry_after(error.response.headers.get("Retry-After"))
                 raise Transient(f"the hub answers {status}", retry_after=after, refused=status in (429, 503)) from None
             raise RefusedError(
                 f"the hub answers {status} for {source.repo}: {_first(error)}",
                 remedy="Check HF_TOKEN and the repository",
             ) from None
+        except HFValidationError as error:
+            raise UsageError(
+                f"{source.repo!r} can't be a repository ({_first(error)})", remedy="Write it as the hub shows it"
+            ) from None
         except (httpx2.TransportError, OSError) as error:
+            if PROXY_REFUSAL.search(str(error)):
+                raise HubError(f"the proxy refuses ({_first(error)})", remedy=PROXY_REMEDY) from None
             raise Transient(f"the hub can't be reached ({type(error).__name__}: {error})") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            # A page for people instead of JSON, or JSON without what huggingface_hub takes for granted.
+            raise Transient(
+                f"{self.endpoint} does not answer as a hub does ({type(error).__name__}: {_first(error)})"
+            ) from None
 
     def _head(self, source: Source) -> str:
         try:
@@ -280,6 +300,8 @@ class Downloads:
         try:
             response = self._manager(address).request("GET", address, headers=asked, preload_content=False)
         except (urllib3.exceptions.HTTPError, OSError) as error:
+            if PROXY_REFUSAL.search(str(error)):
+                raise HubError(f"the proxy refuses ({_reason(error)})", remedy=PROXY_REMEDY) from None
             raise Transient(f"{_host(address)}: {_reason(error)}") from None
         finished = False
         try:
@@ -310,15 +332,31 @@ class Downloads:
         with self._lock:
             if proxy not in self._managers:
                 self._managers[proxy] = (
-                    urllib3.ProxyManager(proxy, **self._options) if proxy else urllib3.PoolManager(**self._options)
+                    _proxied(proxy, self._options) if proxy else urllib3.PoolManager(**self._options)
                 )
             return self._managers[proxy]
+
+
+def _proxied(address: str, options: dict[str, Any]) -> urllib3.ProxyManager:
+    """Through a proxy, with the user and password of its address: urllib3 does not take them from there."""
+    url = urlsplit(address)
+    headers = {}
+    if url.username is not None:
+        headers = urllib3.make_headers(proxy_basic_auth=f"{unquote(url.username)}:{unquote(url.password or '')}")
+    return urllib3.ProxyManager(address, proxy_headers=headers, **options)
+
+
+def _may_pass(status: int) -> bool:
+    """Whether the same request may be answered later."""
+    return status >= 500 or status in (408, 425, 429)
 
 
 def _room(response: urllib3.BaseHTTPResponse, *, file: RemoteFile, offset: int, wanted: int) -> int:
     """How many bytes of the answer belong into the wanted range. Raises when the answer is none to what was asked."""
     status = response.status
-    if status in TRY_AGAIN:
+    if status == 407:
+        raise HubError("the proxy asks for credentials (407)", remedy=PROXY_REMEDY)
+    if _may_pass(status):
         after = retry_after(response.headers.get("Retry-After"))
         raise Transient(f"answers {status}", retry_after=after, refused=status in (429, 503))
     if status == 416:

@@ -50,7 +50,7 @@ def hydrate(run: Hydration, source: Source) -> tuple[Manifest, bool]:
     place = run.directory / source.prefix
     with _alone(place / OWN, run.stop):
         try:
-            held = verify_directory(run.directory, source, full=False)
+            held = verify_directory(run.directory, source, full=False, stop=run.stop, progress=run.progress)
             if held.to_json() == manifest.to_json():
                 return manifest, False
         except UnverifiedError:
@@ -101,7 +101,7 @@ def _missing(run: Hydration, place: Path, manifest: Manifest) -> list[Entry]:
     def check(entry: Entry) -> None:
         run.stop.check()
         path = place / entry.path
-        if path.is_file() and path.stat().st_size == entry.size and sha256_of_file(path) == entry.sha256:
+        if path.is_file() and path.stat().st_size == entry.size and sha256_of_file(path, stop=run.stop) == entry.sha256:
             run.progress.already(entry.size)
         else:
             missing.append(entry)

@@ -36,6 +36,12 @@ class Source:
         """Where its copy lies, below the store's base or a node's directory."""
         return f"{self.repo}/{self.revision}"
 
+    @property
+    def patterns(self) -> str:
+        """Its patterns, for a message."""
+        named = {"allow": self.allow, "ignore": self.ignore}
+        return " and ".join(f"{name} {', '.join(given)}" for name, given in named.items() if given) or "no patterns"
+
     def __str__(self) -> str:
         return f"{self.repo}@{self.revision}"
 
@@ -83,27 +89,32 @@ class Manifest:
         return (json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode()
 
 
+class OtherFormatError(UnverifiedError):
+    """The manifest is one of another version of this program, which may know better: it is never written over."""
+
+
 def read_manifest(data: bytes, *, where: str) -> Manifest:
-    """The manifest in `data`. Raises UnverifiedError when it is none, or one that does not add up."""
+    """The manifest in `data`. Raises OtherFormatError, and UnverifiedError when it is none, or does not add up."""
     remedy = "Stage again: a copy without a sound manifest is not used"
     try:
         body: dict[str, Any] = json.loads(data)
         if body["format"] != FORMAT:
-            raise UnverifiedError(
-                f"{where} has manifest format {body['format']}, this program reads {FORMAT}", remedy=remedy
+            raise OtherFormatError(
+                f"{where} has manifest format {body['format']}, this program ({VERSION}) reads {FORMAT}",
+                remedy="Use the version that made it, or remove the copy (`remove`) and stage it again",
             )
         manifest = Manifest(
             source=Source(
                 repo=str(body["repo"]),
                 revision=str(body["revision"]),
-                allow=tuple(body["allow"]),
-                ignore=tuple(body["ignore"]),
+                allow=_patterns(body["allow"]),
+                ignore=_patterns(body["ignore"]),
             ),
             files=tuple(read_entry(entry) for entry in body["files"]),
             tool=str(body["tool"]),
         )
         total = int(body["bytes"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ContentError) as error:
         raise UnverifiedError(f"{where} is not a manifest ({type(error).__name__}: {error})", remedy=remedy) from None
     if manifest.size != total or not manifest.files:
         raise UnverifiedError(
@@ -152,8 +163,8 @@ def parse_source(text: str | dict[str, Any], *, allow: tuple[str, ...] = (), ign
         source = Source(
             repo=body["repo"],
             revision=body["revision"],
-            allow=tuple(body.get("allow") or allow),
-            ignore=tuple(body.get("ignore") or ignore),
+            allow=_patterns(body.get("allow")) or allow,
+            ignore=_patterns(body.get("ignore")) or ignore,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UsageError(
@@ -166,6 +177,15 @@ def parse_source(text: str | dict[str, Any], *, allow: tuple[str, ...] = (), ign
             remedy="Write owner/name@<40 hex digits>, as the hub shows them",
         )
     return source
+
+
+def _patterns(given: Any) -> tuple[str, ...]:
+    """A list of patterns. Raises TypeError for anything else: a string would be taken apart into its characters."""
+    if given is None:
+        return ()
+    if not isinstance(given, list) or not all(isinstance(pattern, str) for pattern in given):
+        raise TypeError(given)
+    return tuple(given)
 
 
 def pinned(source: Source) -> Source:

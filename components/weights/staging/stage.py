@@ -8,10 +8,10 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .errors import ConflictError, ContentError, StagingError, StoreError
+from .errors import ConflictError, ContentError, StagingError, StoreError, UnverifiedError
 from .hub import HubClient, RemoteFile
 from .limits import Patience, Stop
-from .manifest import MANIFEST, OWN, RECEIPTS, Entry, Manifest, Source, read_entry, read_manifest
+from .manifest import MANIFEST, OWN, RECEIPTS, Entry, Manifest, OtherFormatError, Source, read_entry, read_manifest
 from .memory import Budget
 from .parts import Digests, PartPlan, ordered, plan_parts
 from .progress import Progress, say
@@ -43,8 +43,6 @@ def stage(run: Staging, source: Source) -> tuple[Manifest, bool]:
     """
     try:
         return _stage(run, source)
-    except StoreError:
-        raise
     except StagingError:
         # obstore aborts an upload that fails, but a part that is on its way then can keep it open.
         _drop_open_uploads(run.store, source)
@@ -80,7 +78,14 @@ def complete_manifest(store: Store, source: Source) -> Manifest | None:
     data = store.get(path)
     if data is None:
         return None
-    manifest = read_manifest(data, where=f"{store}/{path}")
+    try:
+        manifest = read_manifest(data, where=f"{store}/{path}")
+    except OtherFormatError:
+        raise
+    except UnverifiedError as error:
+        say(f"{source}: {error.what}; the copy is verified and its manifest written anew")
+        store.delete([path])
+        return None
     held = manifest.source
     if (held.repo, held.revision) != (source.repo, source.revision):
         raise ConflictError(
@@ -178,10 +183,19 @@ def _fits(entry: Entry, file: RemoteFile) -> bool:
 def _read_back(run: Staging, source: Source, file: RemoteFile, held: Stored) -> Entry | None:
     """The entry of an object that nobody vouches for, if its bytes are right: reading is cheaper than copying."""
     git_size = file.size if file.git_blob else None
-    with run.budget.reserved(plan_parts(file.size, budget=run.budget.most)) as plan:
-        digests = digests_of_object(
-            run.store, f"{source.prefix}/{file.path}", size=file.size, plan=plan, pool=run.pool, git_size=git_size
-        )
+    try:
+        with run.budget.reserved(plan_parts(file.size, budget=run.budget.most)) as plan:
+            digests = digests_of_object(
+                run.store,
+                f"{source.prefix}/{file.path}",
+                size=file.size,
+                plan=plan,
+                pool=run.pool,
+                stop=run.stop,
+                git_size=git_size,
+            )
+    except FileNotFoundError:
+        return None
     entry = _entry(file, digests, held)
     if not _fits(entry, file):
         say(f"{source.repo}/{file.path}: the store holds other bytes; copied again")
@@ -319,8 +333,3 @@ def _drop_strangers(store: Store, source: Source, present: dict[str, Stored], *,
         except DeniedError as error:
             # Hydration takes what the manifest names; only who mounts or copies the folder itself would meet them.
             say(f"note: they stay: {error.what}")
-
-
-def reason(error: StagingError) -> dict[str, Any]:
-    """An error for the termination message."""
-    return {"error": error.what, "remedy": error.remedy, "exit_code": error.exit_code}

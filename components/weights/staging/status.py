@@ -9,11 +9,12 @@ from pathlib import Path
 from .errors import UnverifiedError
 from .manifest import MANIFEST, OWN, RECEIPTS, Source, read_manifest
 from .stores import Store
+from .verify import differences
 
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """One revision that is there. state: complete, or how far it got."""
+    """One revision that is there. state: complete (by size and tag), or what is wrong, or how far it got."""
 
     repo: str
     revision: str
@@ -39,8 +40,8 @@ def _copy_in_store(store: Store, source: Source) -> Copy:
     state = f"{done} files verified, no manifest yet"
     if (data := store.get(f"{source.prefix}/{MANIFEST}")) is not None:
         try:
-            read_manifest(data, where=source.prefix)
-            state = "complete"
+            wrong = differences(read_manifest(data, where=source.prefix), present)
+            state = f"damaged: {'; '.join(wrong[:3])}" if wrong else "complete"
         except UnverifiedError as error:
             state = error.what
     return Copy(

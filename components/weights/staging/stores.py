@@ -68,7 +68,12 @@ class Store:
         elif self.scheme == "gs" and self.bucket:
             self._store = GCSStore(self.bucket, **prefix, **_gcs_options(common))
         elif self.scheme == "file" and not self.bucket and self.base:
-            self._store = LocalStore(Path("/" + self.base), mkdir=True)
+            try:
+                self._store = LocalStore(Path("/" + self.base), mkdir=True)
+            except OSError as error:
+                raise StoreError(
+                    f"can't make the directory of {self}: {_short(error)}", remedy="Name one that you may write to"
+                ) from None
         else:
             raise UsageError(
                 f"store {url!r} is not a place to store",
@@ -160,6 +165,12 @@ class Store:
         try:
             yield
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+            if "credential provider" in str(error):
+                raise StoreError(
+                    f"{what}: there are no credentials that it could use ({_short(error)})",
+                    remedy="Give the Job's service account a role; on a laptop set AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
+                    "AWS_SECRET_ACCESS_KEY",
+                ) from None
             raise DeniedError(
                 f"{what}: access denied ({_short(error)})",
                 remedy="Give this identity read, write and list rights on the bucket, and delete rights below .staging/",
@@ -168,6 +179,10 @@ class Store:
             if isinstance(error, FileNotFoundError | exceptions.NotFoundError):
                 if missing_ok:
                     raise FileNotFoundError(_short(error)) from None
+                if "NoSuchUpload" in str(error):
+                    raise TransientStoreError(
+                        f"{what}: the upload was dropped by another run that ended", remedy="Run it again"
+                    ) from None
                 raise StoreError(
                     f"{what}: there is no such bucket ({_short(error)})",
                     remedy="Create it first, or check its name and region",
@@ -213,10 +228,7 @@ def _aws_credentials() -> Any:
 
     found = botocore.session.get_session().get_credentials()
     if found is None:
-        raise StoreError(
-            "no AWS credentials",
-            remedy="Give the Job's service account a role, or set AWS_ACCESS_KEY_ID or AWS_PROFILE",
-        )
+        raise LookupError("neither a role, nor keys, nor a profile")
     frozen = found.get_frozen_credentials()
     static = type(found).__name__ == "Credentials"
     return {
@@ -231,11 +243,11 @@ def _drop_s3_uploads(bucket: str, prefix: str) -> int:
     import botocore.exceptions
     import botocore.session
 
-    client = botocore.session.get_session().create_client(
-        "s3", region_name=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-    )
     dropped = 0
     try:
+        client = botocore.session.get_session().create_client(
+            "s3", region_name=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+        )
         for page in client.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=prefix):
             for upload in page.get("Uploads", []):
                 client.abort_multipart_upload(Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])

@@ -5,18 +5,19 @@ Standard library only (the store is handed in): a copy on a node can be verified
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import UnverifiedError
+from .limits import Stop
 from .manifest import MANIFEST, Entry, Manifest, Source, read_manifest
-from .parts import Digests, Fetch, PartPlan, ordered, plan_parts
+from .parts import Digests, PartPlan, ordered, plan_parts
+from .progress import Progress
 
 if TYPE_CHECKING:
     from .memory import Budget
-    from .progress import Progress
     from .stores import Store, Stored
 
 REMEDY = "Stage it again: what is right stays, what is not is copied anew"
@@ -36,23 +37,19 @@ def differences(manifest: Manifest, present: Mapping[str, Stored]) -> list[str]:
     return wrong
 
 
-def digests_of(fetch: Fetch, *, size: int, plan: PartPlan, pool: Executor, git_size: int | None = None) -> Digests:
-    """The hashes of `size` bytes that are read side by side."""
+def digests_of_object(
+    store: Store, path: str, *, size: int, plan: PartPlan, pool: Executor, stop: Stop, git_size: int | None = None
+) -> Digests:
+    """The hashes of an object whose parts are read side by side. Raises FileNotFoundError, StoreError, StoppedError."""
+
+    def fetch(offset: int, length: int) -> tuple[Any]:
+        stop.check()
+        return (store.read(path, offset, length),)
+
     digests = Digests(git_size=git_size)
     for part in ordered(fetch, size=size, plan=plan, pool=pool):
         digests.update(part)
     return digests
-
-
-def digests_of_object(
-    store: Store, path: str, *, size: int, plan: PartPlan, pool: Executor, git_size: int | None = None
-) -> Digests:
-    """The hashes of an object."""
-
-    def fetch(offset: int, length: int) -> tuple[Any]:
-        return (store.read(path, offset, length),)
-
-    return digests_of(fetch, size=size, plan=plan, pool=pool, git_size=git_size)
 
 
 def manifest_of(store: Store, source: Source) -> Manifest:
@@ -65,9 +62,14 @@ def manifest_of(store: Store, source: Source) -> Manifest:
 
 
 def matching(manifest: Manifest, source: Source, *, where: str) -> Manifest:
-    """The manifest, if it is the source's. Raises UnverifiedError."""
+    """The manifest, if it is the source's, with the same patterns. Raises UnverifiedError."""
     if manifest.source.prefix != source.prefix:
         raise UnverifiedError(f"{where} holds {manifest.source} in the place of {source}", remedy=REMEDY)
+    if manifest.source != source:
+        raise UnverifiedError(
+            f"{where} holds {source} as staged with {manifest.source.patterns}, not with {source.patterns}",
+            remedy="Name the patterns that it was staged with, or stage it again with these",
+        )
     return manifest
 
 
@@ -79,30 +81,29 @@ def verify_store(
     pool: Executor,
     parallel_files: int,
     budget: Budget,
+    stop: Stop,
     progress: Progress,
 ) -> Manifest:
     """Raises UnverifiedError, naming what is wrong, unless the copy is what its manifest says."""
     manifest = manifest_of(store, source)
     wrong = differences(manifest, store.listing(source.prefix))
     if full and not wrong:
-        progress.expect(files=len(manifest.files), size=manifest.size)
 
-        def check(entry: Entry) -> str | None:
+        def hashed(entry: Entry) -> str:
             with budget.reserved(plan_parts(entry.size, budget=budget.most)) as plan:
-                found = digests_of_object(
-                    store, f"{source.prefix}/{entry.path}", size=entry.size, plan=plan, pool=pool
-                ).sha256
+                path = f"{source.prefix}/{entry.path}"
+                found = digests_of_object(store, path, size=entry.size, plan=plan, pool=pool, stop=stop).sha256
             progress.moved(entry.size)
-            progress.finished()
-            return None if found == entry.sha256 else f"{entry.path} has SHA-256 {found} instead of {entry.sha256}"
+            return found
 
-        with ThreadPoolExecutor(parallel_files, thread_name_prefix="verify") as workers:
-            wrong = [problem for problem in workers.map(check, manifest.files) if problem]
+        wrong = _each_hashed(manifest, hashed, parallel_files=parallel_files, stop=stop, progress=progress)
     return _accepted(manifest, wrong, where=f"{store}/{source.prefix}")
 
 
-def verify_directory(directory: Path, source: Source, *, full: bool, parallel_files: int = 4) -> Manifest:
-    """The same for a copy on a node. Raises UnverifiedError."""
+def verify_directory(
+    directory: Path, source: Source, *, full: bool, stop: Stop, progress: Progress, parallel_files: int = 4
+) -> Manifest:
+    """The same for a copy on a node. Raises UnverifiedError, StoppedError."""
     place = directory / source.prefix
     try:
         data = (place / MANIFEST).read_bytes()
@@ -114,23 +115,42 @@ def verify_directory(directory: Path, source: Source, *, full: bool, parallel_fi
     wrong = [problem for entry in manifest.files if (problem := _size_problem(place / entry.path, entry))]
     if full and not wrong:
 
-        def check(entry: Entry) -> str | None:
-            found = sha256_of_file(place / entry.path)
-            return None if found == entry.sha256 else f"{entry.path} has SHA-256 {found} instead of {entry.sha256}"
+        def hashed(entry: Entry) -> str:
+            return sha256_of_file(place / entry.path, stop=stop, moved=progress.moved)
 
-        with ThreadPoolExecutor(parallel_files, thread_name_prefix="verify") as workers:
-            wrong = [problem for problem in workers.map(check, manifest.files) if problem]
+        wrong = _each_hashed(manifest, hashed, parallel_files=parallel_files, stop=stop, progress=progress)
     return _accepted(manifest, wrong, where=str(place))
 
 
-def sha256_of_file(path: Path) -> str:
-    """SHA-256 of a file on disk."""
+def _each_hashed(
+    manifest: Manifest, hashed: Callable[[Entry], str], *, parallel_files: int, stop: Stop, progress: Progress
+) -> list[str]:
+    """What is wrong with the files' bytes. Raises what `hashed` raises, but for a file that is gone."""
+    progress.expect(files=len(manifest.files), size=manifest.size)
+
+    def check(entry: Entry) -> str | None:
+        stop.check()
+        try:
+            found = hashed(entry)
+        except FileNotFoundError:
+            return f"{entry.path} is missing"
+        progress.finished()
+        return None if found == entry.sha256 else f"{entry.path} has SHA-256 {found} instead of {entry.sha256}"
+
+    with ThreadPoolExecutor(parallel_files, thread_name_prefix="verify") as workers:
+        return [problem for problem in workers.map(check, manifest.files) if problem]
+
+
+def sha256_of_file(path: Path, *, stop: Stop, moved: Callable[[int], None] = lambda size: None) -> str:
+    """SHA-256 of a file on disk. moved: told of the bytes as they are read. Raises OSError, StoppedError."""
     digests = Digests()
     with path.open("rb", buffering=0) as handle:
         buffer = bytearray(8 * 1024 * 1024)
         view = memoryview(buffer)
         while got := handle.readinto(buffer):
+            stop.check()
             digests.update(view[:got])
+            moved(got)
     return digests.sha256
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,46 @@ def test_a_storm_of_503_on_every_address_is_weathered(place: Place) -> None:
     place.hub.faults.append(Fault("status", on=("tree",), status=503))
     assert place.stage() == 0, place.last
     assert place.is_whole()
+
+
+@pytest.mark.parametrize("status", [500, 520, 599])
+def test_every_failure_of_the_hub_itself_is_weathered(place: Place, status: int) -> None:
+    # 520 to 527 are what Cloudflare answers for a hub that does not.
+    place.hub.faults = [Fault("status", on=("info", "resolve", "blob"), status=status, times=4)]
+    assert place.stage() == 0, place.last
+    assert place.is_whole()
+
+
+def test_a_pause_that_no_number_tells_is_not_waited_for(place: Place) -> None:
+    place.hub.faults = [Fault("status", on=("info", "blob"), status=429, retry_after=float("inf"), times=4)]
+    assert place.stage() == 0, place.last
+    assert place.is_whole()
+
+
+@pytest.mark.parametrize("kind", ["info", "blob"])
+def test_a_pause_longer_than_its_patience_ends_it_at_once_and_says_so(place: Place, kind: str) -> None:
+    place.hub.faults = [Fault("status", on=(kind,), status=429, retry_after=86_400, times=1000)]
+    started = time.monotonic()
+    assert place.stage() == 5
+    assert time.monotonic() - started < 15
+    assert "a pause of 86400 s" in place.last
+    assert place.manifest() is None
+
+
+def test_a_page_for_people_instead_of_an_answer_ends_it_with_the_reason(place: Place) -> None:
+    place.hub.faults = [Fault("status", on=("info",), status=200, times=3)]
+    assert place.stage() == 0, place.last
+    place.base += "-again"
+    place.hub.faults = [Fault("status", on=("info",), status=200, times=1000)]
+    assert place.stage(give_up="0.5") == 5
+    assert "does not answer as a hub does" in place.last
+    assert "Traceback" not in place.last
+
+
+def test_a_name_that_no_repository_can_have_is_refused(place: Place) -> None:
+    assert place.stage(source=f"a--b/c@{place.revision}") == 2
+    assert "a--b/c" in place.last
+    assert "Traceback" not in place.last
 
 
 @pytest.mark.parametrize("at", ANYWHERE)
@@ -239,6 +280,13 @@ def test_patterns_choose_the_files(place: Place) -> None:
     assert place.stage("--allow", "*.safetensors", "--ignore", LARGE) == 0, place.last
     files = {path for path in place.objects() if not path.startswith(".staging/")}
     assert files == {"small.safetensors"}
+    # What was staged with patterns is no copy of the whole: who asks for that one is told.
+    assert place.verify() == 8
+    assert "allow *.safetensors" in place.last
+    assert place.hydrate() == 8
+    assert not (place.node / REPO).exists()
+    assert place.verify("--allow", "*.safetensors", "--ignore", LARGE, "--full") == 0, place.last
+    assert place.hydrate("--allow", "*.safetensors", "--ignore", LARGE) == 0, place.last
 
 
 def test_names_with_spaces_unicode_and_signs_arrive_unchanged(place: Place) -> None:
@@ -273,6 +321,23 @@ def test_a_copy_from_a_hub_behind_a_proxy_is_whole(
         assert proxy.requests(hub)
         assert proxy.requests(blobs)
         assert proxy.requests(place.store.address) == []
+
+
+def test_a_proxy_that_asks_for_a_password_gets_that_of_its_address(
+    place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with forward_proxy(tmp_path, credentials="me:p@ss") as proxy:
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        hub, blobs = (address.replace("127.0.0.1", "localhost") for address in (place.hub_address, place.blob_address))
+        monkeypatch.setenv("HF_ENDPOINT", hub)
+        monkeypatch.setenv("HTTP_PROXY", proxy.address)
+        assert place.stage() == 5
+        assert "407" in place.last
+        assert "HTTPS_PROXY" in place.last
+        monkeypatch.setenv("HTTP_PROXY", proxy.address.replace("http://", "http://me:p%40ss@"))
+        assert place.stage() == 0, place.last
+        assert place.is_whole()
+        assert proxy.requests(blobs)
 
 
 def test_the_proxy_of_the_environment_is_used(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

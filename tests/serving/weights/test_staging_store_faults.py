@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from moto.server import ThreadedMotoServer
 
 from sandbox.hub.hub import Hub, Repository, Server
 from tests.serving.weights.conftest import Place
-from tests.support.staging import REPO, command, free_port, model, s3
+from tests.support.staging import REPO, command, free_port, model, run, s3
 from tests.support.store_proxy import StoreFault
 
 LARGE = "model-00000.safetensors"
@@ -20,6 +22,14 @@ LARGE = "model-00000.safetensors"
 
 def part_of(method: str, path: str) -> bool:
     return method == "PUT" and "partNumber=" in path
+
+
+def delete_when_read(client: Any, key: str) -> Callable[[int, str, str], None]:
+    def delete(_: int, method: str, path: str) -> None:
+        if method == "GET" and key in path:
+            client.delete_object(Bucket="bucket", Key=key)
+
+    return delete
 
 
 def write(method: str, path: str) -> bool:
@@ -44,6 +54,7 @@ def test_a_store_that_refuses_every_part_ends_it_without_a_manifest(place: Place
     assert place.stage(give_up="1") == 6
     assert place.manifest() is None
     assert LARGE not in place.objects()
+    assert place.open_uploads() == []
     place.store.faults = []
     assert place.stage() == 0, place.last
     assert place.is_whole()
@@ -66,6 +77,44 @@ def test_a_full_store_ends_it_with_the_remedy_and_goes_on_when_there_is_room(pla
     place.store.faults = []
     assert place.stage() == 0, place.last
     assert place.is_whole()
+
+
+def test_an_upload_that_another_run_dropped_is_begun_anew(place: Place) -> None:
+    client: Any = s3(place.store.upstream)
+    dropped: list[str] = []
+
+    def drop(_: int, method: str, path: str) -> None:
+        if part_of(method, path) and not dropped:
+            for upload in client.list_multipart_uploads(Bucket="bucket", Prefix=place.base)["Uploads"]:
+                dropped.append(upload["Key"])
+                client.abort_multipart_upload(Bucket="bucket", Key=upload["Key"], UploadId=upload["UploadId"])
+
+    place.store.before = drop
+    assert place.stage() == 0, place.last
+    assert dropped
+    assert "dropped by another run" in place.last
+    assert place.is_whole()
+    assert place.open_uploads() == []
+
+
+@pytest.mark.parametrize("given", [{}, {"AWS_PROFILE": "unknown"}])
+def test_without_credentials_it_says_which_ways_there_are(
+    place: Place, monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert place.stage(give_up="1") == 6
+    assert "no credentials" in place.last
+    assert "AWS_PROFILE" in place.last
+    assert "access denied" not in place.last
+
+
+def test_a_directory_that_can_not_be_made_is_named(place: Place) -> None:
+    assert place.run("stage", "--source", place.source, "--store", "file:///proc/weights") == 6
+    assert "can't make the directory of file:///proc/weights" in place.last
 
 
 def test_a_bucket_that_does_not_exist_is_named_with_the_remedy(place: Place) -> None:
@@ -118,6 +167,82 @@ def test_a_foreign_object_of_the_right_size_is_read_and_not_believed(place: Plac
     assert place.stage() == 0, place.last
     assert "holds other bytes" in place.last
     assert place.is_whole()
+
+
+def test_a_foreign_object_that_vanishes_while_it_is_read_is_copied(place: Place) -> None:
+    client: Any = s3(place.store.upstream)
+    key = f"{place.base}/{REPO}/{place.revision}/{LARGE}"
+    client.put_object(Bucket="bucket", Key=key, Body=place.repository.files[LARGE].content)
+    place.store.before = delete_when_read(client, key)
+    assert place.stage() == 0, place.last
+    assert place.is_whole()
+
+
+def test_an_object_that_vanishes_while_it_is_verified_is_named(place: Place) -> None:
+    assert place.stage() == 0, place.last
+    client: Any = s3(place.store.upstream)
+    place.store.before = delete_when_read(client, f"{place.base}/{REPO}/{place.revision}/{LARGE}")
+    assert place.verify("--full") == 8
+    assert f"{LARGE} is missing" in place.last
+
+
+def test_a_full_verification_ends_soon_after_sigterm(place: Place) -> None:
+    assert place.stage() == 0, place.last
+    started: list[subprocess.Popen[str]] = []
+    ready = threading.Event()
+
+    def end(_: int, method: str, path: str) -> None:
+        if method == "GET" and LARGE in path:
+            ready.wait(30)
+            started[0].send_signal(signal.SIGTERM)
+
+    place.store.before = end
+    arguments = command("verify", "--full", "--source", place.source, "--store", place.url, "--parallel-files", "1")
+    started.append(
+        subprocess.Popen(arguments, env=place.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    )
+    ready.set()
+    said, _ = started[0].communicate(timeout=60)
+    assert started[0].returncode == 143, said
+    assert "stopped by a signal" in said
+
+
+def test_a_damaged_manifest_is_made_anew_from_verified_bytes(place: Place) -> None:
+    assert place.stage() == 0, place.last
+    client: Any = s3(place.store.upstream)
+    key = f"{place.base}/{REPO}/{place.revision}/.staging/manifest.json"
+    sound = place.objects()[".staging/manifest.json"]
+    client.put_object(Bucket="bucket", Key=key, Body=sound[: len(sound) // 2])
+    assert place.verify() == 8
+    sent = place.hub.sent
+    assert place.stage() == 0, place.last
+    assert "is not a manifest" in place.last
+    assert place.objects()[".staging/manifest.json"] == sound
+    # The objects were read back, not copied again.
+    assert place.hub.sent == sent
+
+
+def test_a_manifest_of_another_version_is_left_alone(place: Place) -> None:
+    assert place.stage() == 0, place.last
+    client: Any = s3(place.store.upstream)
+    key = f"{place.base}/{REPO}/{place.revision}/.staging/manifest.json"
+    client.put_object(Bucket="bucket", Key=key, Body=b'{"format": 2, "of": "another version"}')
+    before = place.objects()
+    assert place.stage() == 8
+    assert "format 2" in place.last
+    assert "Use the version that made it" in place.last
+    assert place.objects() == before
+
+
+def test_a_copy_that_lost_an_object_is_not_listed_as_complete(place: Place) -> None:
+    assert place.stage() == 0, place.last
+    listed = run("status", "--store", place.url, env=place.environment)
+    assert f"{place.source}  5 files" in listed.text
+    assert listed.text.rstrip().endswith("complete")
+    client: Any = s3(place.store.upstream)
+    client.delete_object(Bucket="bucket", Key=f"{place.base}/{REPO}/{place.revision}/config.json")
+    listed = run("status", "--store", place.url, env=place.environment)
+    assert "damaged: config.json is missing" in listed.text
 
 
 def test_objects_that_do_not_belong_to_the_copy_are_removed(place: Place) -> None:

@@ -14,16 +14,19 @@ import pytest
 
 from components.weights.gate import gate_container
 from components.weights.staging.errors import ContentError, UnverifiedError, UsageError
+from components.weights.staging.limits import Stop
 from components.weights.staging.manifest import (
     MANIFEST,
     Entry,
     Manifest,
+    OtherFormatError,
     Source,
     check_path,
     parse_source,
     pinned,
     read_manifest,
 )
+from components.weights.staging.progress import Progress
 from components.weights.staging.verify import verify_directory
 
 REVISION = "3f" * 20
@@ -51,9 +54,13 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def gate(directory: Path) -> subprocess.CompletedProcess[str]:
+def verify(directory: Path, source: Source = SOURCE, *, full: bool = False) -> None:
+    verify_directory(directory, source, full=full, stop=Stop(), progress=Progress("verifying"))
+
+
+def gate(directory: Path, source: Source = SOURCE) -> subprocess.CompletedProcess[str]:
     """Runs the init container's own command, in an interpreter without any package."""
-    made = gate_container(image="any", sources=[SOURCE], volume="weights", folder="", seconds=0)
+    made = gate_container(image="any", sources=[source], volume="weights", folder="", seconds=0)
     variables = {entry["name"]: entry["value"] for entry in made["env"]} | {"DIRECTORY": str(directory)}
     command = [sys.executable, "-I", "-S", *made["command"][1:]]
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=30, check=False)
@@ -74,12 +81,20 @@ def test_a_manifest_survives_its_file() -> None:
         lambda body: body.update(files=[], bytes=0),
         lambda body: body["files"][0].update(sha256="nothing"),
         lambda body: body["files"][0].update(size="large"),
+        lambda body: body["files"][0].update(path="../escape"),
+        lambda body: body.update(allow="*.json"),
     ],
 )
 def test_a_manifest_that_does_not_add_up_is_refused(change: Callable[[dict[str, object]], object]) -> None:
     body = json.loads(manifest().to_json())
     change(body)
     with pytest.raises(UnverifiedError):
+        read_manifest(json.dumps(body).encode(), where="here")
+
+
+def test_a_manifest_of_another_version_is_told_from_a_damaged_one() -> None:
+    body = json.loads(manifest().to_json()) | {"format": 2, "files": "of another kind"}
+    with pytest.raises(OtherFormatError, match=r"format 2.*Use the version that made it"):
         read_manifest(json.dumps(body).encode(), where="here")
 
 
@@ -104,7 +119,19 @@ def test_a_source_is_written_in_two_ways() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["owner/model", "model@main", "owner/model@", "{", '{"repo": "a/b"}', "a/b/c@main"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "owner/model",
+        "model@main",
+        "owner/model@",
+        "{",
+        '{"repo": "a/b"}',
+        "a/b/c@main",
+        '{"repo": "a/b", "revision": "main", "allow": "*.json"}',
+        '{"repo": "a/b", "revision": "main", "ignore": [7]}',
+    ],
+)
 def test_a_source_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not OWNER/NAME@COMMIT"):
         parse_source(text)
@@ -165,7 +192,7 @@ DAMAGES = [
 def test_the_gate_before_an_engine_and_the_verification_agree(copy: Path, damage: Callable[[Path], None]) -> None:
     damage(copy / SOURCE.prefix)
     try:
-        verify_directory(copy, SOURCE, full=False)
+        verify(copy)
         verified = True
     except UnverifiedError:
         verified = False
@@ -177,9 +204,18 @@ def test_the_gate_before_an_engine_and_the_verification_agree(copy: Path, damage
 
 def test_a_full_verification_finds_a_flipped_bit_of_right_size(copy: Path) -> None:
     (copy / SOURCE.prefix / "a/weights.safetensors").write_bytes(b"w" * 999 + b"v")
-    verify_directory(copy, SOURCE, full=False)
+    verify(copy)
     with pytest.raises(UnverifiedError, match=r"weights\.safetensors"):
-        verify_directory(copy, SOURCE, full=True)
+        verify(copy, full=True)
+
+
+def test_a_copy_staged_with_other_patterns_is_refused_before_an_engine_and_by_the_verification(copy: Path) -> None:
+    wanted = Source(repo=SOURCE.repo, revision=SOURCE.revision, ignore=("*.md",))
+    with pytest.raises(UnverifiedError, match=r"staged with no patterns, not with ignore \*\.md"):
+        verify(copy, wanted)
+    done = gate(copy, wanted)
+    assert done.returncode == 1
+    assert "*.md" in done.stdout
 
 
 def test_a_copy_on_a_node_is_verified_with_the_standard_library_alone(copy: Path) -> None:
