@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pulumi
@@ -198,14 +199,20 @@ class StagedWeights:
 
 
 def _staged(settings: EksB300, planned: Plan, ground: Ground, inside: Inside) -> StagedWeights:
+    key = settings.weights.kms_key
     bucket = WeightsBucket(
-        "weights", args=WeightsBucketArgs(name=settings.weights.bucket, keep=settings.weights.keep), opts=ground.opts
+        "weights",
+        args=WeightsBucketArgs(name=settings.weights.bucket, kms_key=key, keep=settings.weights.keep),
+        opts=ground.opts,
     )
     writer, reader = (
         PodRole(
             name,
             args=hardware.pod_role(
-                settings, account=name, cluster_name=ground.cluster.cluster_name, policy=bucket.arn.apply(policy)
+                settings,
+                account=name,
+                cluster_name=ground.cluster.cluster_name,
+                policy=bucket.arn.apply(partial(policy, kms_key=key)),
             ),
             opts=ground.opts,
         )

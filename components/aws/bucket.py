@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -18,9 +19,13 @@ OLD_VERSION_DAYS = 30
 
 @dataclass(frozen=True, kw_only=True)
 class WeightsBucketArgs:
-    """name: global bucket name, or None for a generated one. keep: protect it and leave it behind on destroy."""
+    """name: global bucket name, or None for a generated one. keep: protect it and leave it behind on destroy.
+
+    kms_key: ARN of the key that objects are encrypted with; None: S3's own keys.
+    """
 
     name: str | None = None
+    kms_key: str | None = None
     keep: bool = True
 
 
@@ -50,7 +55,7 @@ class WeightsBucket(pulumi.ComponentResource):
         aws.s3.BucketServerSideEncryptionConfiguration(
             f"{name}-encrypted",
             bucket=bucket.id,
-            rules=[{"apply_server_side_encryption_by_default": {"sse_algorithm": "AES256"}}],
+            rules=[_encryption(args.kms_key)],
             opts=child,
         )
         versioned = aws.s3.BucketVersioning(
@@ -85,3 +90,13 @@ class WeightsBucket(pulumi.ComponentResource):
         self.bucket: pulumi.Output[str] = bucket.bucket
         self.arn: pulumi.Output[str] = bucket.arn
         self.register_outputs({"bucket": self.bucket, "arn": self.arn})
+
+
+def _encryption(kms_key: str | None) -> dict[str, Any]:
+    """How S3 encrypts objects. With a bucket key it asks KMS for one key a while, not for one an object."""
+    if kms_key is None:
+        return {"apply_server_side_encryption_by_default": {"sse_algorithm": "AES256"}}
+    return {
+        "apply_server_side_encryption_by_default": {"sse_algorithm": "aws:kms", "kms_master_key_id": kms_key},
+        "bucket_key_enabled": True,
+    }

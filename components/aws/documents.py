@@ -25,15 +25,25 @@ def trust(service: str, *, tag_session: bool = False) -> str:
     return document({"Effect": "Allow", "Action": actions, "Principal": {"Service": service}})
 
 
-def read_bucket(bucket_arn: str) -> str:
+def use_key_in_s3(key_arn: str | None, *actions: str) -> list[Statement]:
+    """Use of the key that a bucket's objects are encrypted with, through S3 only; nothing where there is no such key."""
+    if key_arn is None:
+        return []
+    region = key_arn.split(":")[3]
+    condition = {"StringEquals": {"kms:ViaService": f"s3.{region}.amazonaws.com"}}
+    return [allow(*actions, resources=[key_arn], condition=condition)]
+
+
+def read_bucket(bucket_arn: str, kms_key: str | None = None) -> str:
     """Read objects and list the bucket: what hydration and engines need."""
     return document(
         allow("s3:ListBucket", "s3:GetBucketLocation", resources=[bucket_arn]),
         allow("s3:GetObject", resources=[f"{bucket_arn}/*"]),
+        *use_key_in_s3(kms_key, "kms:Decrypt"),
     )
 
 
-def write_bucket(bucket_arn: str) -> str:
+def write_bucket(bucket_arn: str, kms_key: str | None = None) -> str:
     """Stage objects: read, write, and see and end multipart uploads; no deletion of weights, only of the stager's own notes."""
     return document(
         allow("s3:ListBucket", "s3:GetBucketLocation", "s3:ListBucketMultipartUploads", resources=[bucket_arn]),
@@ -46,6 +56,8 @@ def write_bucket(bucket_arn: str) -> str:
         ),
         # Receipts once a copy is complete, and a manifest that its objects contradict.
         allow("s3:DeleteObject", resources=[f"{bucket_arn}/*/.staging/*"]),
+        # The parts of a multipart upload are decrypted when they become one object (S3 guide, mpuoverview, permissions).
+        *use_key_in_s3(kms_key, "kms:Decrypt", "kms:GenerateDataKey"),
     )
 
 

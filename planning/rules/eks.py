@@ -165,6 +165,19 @@ def _(context: Context) -> Iterator[Found]:
 
 
 @RULES.stack(
+    "fsx-own-key",
+    WARNING,
+    why="FSx reads the bucket as a service role of its own, which only the key's policy can let in",
+    remedy="Add a statement for AWSServiceRoleForFSxS3Access_* to the key's policy (docs/weights.md), or use S3's own keys",
+    source="FSx for Lustre guide, s3-server-side-encryption-support",
+)
+def _(context: Context) -> Iterator[Found]:
+    for settings in _eks(context):
+        if isinstance(settings.weights, FsxWeights) and settings.weights.kms_key:
+            yield Found("FSx for Lustre before a bucket with a key of your own", settings.weights.kms_key)
+
+
+@RULES.stack(
     "fsx-kernel",
     WARNING,
     why="nobody has shown the Lustre client on the kernel of this AMI (6.18 with Kubernetes 1.36)",

@@ -103,6 +103,28 @@ class Staging(Settings):
         description="Rate in MB/s that you expect from the hub. Only the plan uses it: when to start, how long to wait.",
     )
     parallel_files: int = Field(8, ge=1, le=64, description="Files that are copied at the same time.")
+    proxy: str | None = Field(
+        None,
+        pattern=r"^http://[A-Za-z0-9.-]+:[0-9]{1,5}$",
+        description="Proxy through which the hub is reached, http://HOST:PORT; unset: directly. The bucket is never asked "
+        "through it. It can't ask for a password: settings hold no secrets.",
+    )
+
+    @property
+    def proxy_port(self) -> int | None:
+        """TCP port of the proxy."""
+        return int(self.proxy.rpartition(":")[2]) if self.proxy else None
+
+    @field_validator("proxy")
+    @classmethod
+    def _port(cls, value: str | None) -> str | None:
+        if value and not 1 <= int(value.rpartition(":")[2]) <= 65535:
+            raise problem(
+                f"{value} has no TCP port",
+                why="ports are 1 to 65535",
+                remedy="Write the port that the proxy listens on",
+            )
+        return value
 
 
 FlagValue = bool | int | float | str | None

@@ -220,6 +220,12 @@ class WeightsCommon(Settings):
         description="Name of the S3 bucket that is made; unset: a generated one. Names are global.",
         json_schema_extra=how("Choose a name that nobody has yet, or leave `bucket` out for a generated one."),
     )
+    kms_key: str | None = Field(
+        None,
+        pattern=r"^arn:aws[\w-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$",
+        description="ARN of a KMS key of your own that the bucket's objects are encrypted with (the key's, not an alias'); "
+        "unset: S3's own keys. Its policy must let this account's IAM policies decide.",
+    )
     keep: bool = Field(True, description="Keep the bucket and the weights in it when the stack is destroyed.")
     staging: Staging = Field(
         default_factory=Staging,
@@ -364,6 +370,17 @@ class EksB300(Stack):
         default_factory=lambda: SmokeProof(kind="smoke"), description="How `up` proves that the model serves."
     )
     tags: dict[str, str] = Field(default_factory=dict, description="Tags of every AWS resource.")
+
+    @model_validator(mode="after")
+    def _key_of_region(self) -> Self:
+        key = self.weights.kms_key
+        if key and key.split(":")[3] != self.region:
+            raise problem(
+                f"weights.kms_key: {key} is not in region {self.region}",
+                why="S3 encrypts a bucket's objects with keys of the bucket's region",
+                remedy="Name a key of the region, or a replica there of a multi-region key.",
+            )
+        return self
 
     @model_validator(mode="after")
     def _zones_of_region(self) -> Self:

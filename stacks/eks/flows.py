@@ -28,6 +28,8 @@ def flows(settings: EksB300, planned: Plan) -> tuple[Flow, ...]:
     staging = Pods(namespace=names.WEIGHTS, labels=dict(names.STAGING_LABELS))
     copying = Pods(namespace=copy_namespace(settings), labels=dict(names.HYDRATION_LABELS))
     outside = (HTTPS_PORT, POD_IDENTITY_PORT)
+    proxy = settings.weights.staging.proxy_port
+    hub = outside if proxy is None else tuple(dict.fromkeys((*outside, proxy)))
     table = [
         Flow(
             name="requests",
@@ -55,7 +57,7 @@ def flows(settings: EksB300, planned: Plan) -> tuple[Flow, ...]:
             why="the smoke check asks like a client",
         ),
         Flow(name="prove-reuse", source=smoke, target=engines, ports=(port,), why="counters of reused prefixes"),
-        Flow(name="stage", source=staging, target=Anywhere(), ports=outside, why="the hub, S3, and credentials"),
+        Flow(name="stage", source=staging, target=Anywhere(), ports=hub, why="the hub, S3, and credentials"),
         Flow(name="copy", source=copying, target=Anywhere(), ports=outside, why="S3 and credentials"),
     ]
     if isinstance(settings.gateway.auth, Jwt):

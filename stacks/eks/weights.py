@@ -36,6 +36,9 @@ from stacks.eks.names import (
     image,
 )
 
+POD_IDENTITY_AGENT = "169.254.170.23"
+"""Link-local address at which a node hands pods their AWS credentials (EKS guide, pod-id-how-it-works)."""
+
 
 def sources(planned: Plan) -> tuple[Source, ...]:
     """What is staged."""
@@ -62,10 +65,18 @@ def staging(settings: EksB300, planned: Plan, *, url: pulumi.Input[str]) -> Stag
         runtime=runtime(settings),
         service_account=STAGING,
         token=SecretKey(name=token.name, key=token.key) if token else None,
+        environment=_proxy(settings.weights.staging.proxy),
         limits=Limits(parallel_files=planned.weights.parallel_files, connections=2 * planned.weights.parallel_files),
         seconds=planned.weights.stage_seconds,
         node_selector=SYSTEM,
     )
+
+
+def _proxy(address: str | None) -> dict[str, pulumi.Input[str]]:
+    """Variables that send the hub's requests through a proxy; S3 and the node's credentials agent are asked directly."""
+    if address is None:
+        return {}
+    return {"HTTPS_PROXY": address, "HTTP_PROXY": address, "NO_PROXY": f".amazonaws.com,{POD_IDENTITY_AGENT}"}
 
 
 def node_copy(settings: EksB300, planned: Plan, *, url: pulumi.Input[str]) -> NodeCopyArgs:

@@ -15,6 +15,8 @@ from components.aws.documents import read_bucket, write_bucket
 from components.aws.identity import PodRole, PodRoleArgs
 from components.aws.network import Network, NetworkArgs
 from components.aws.nodes import NodeRole, SystemNodes, SystemNodesArgs
+from sandbox.clouds.aws import mapping, model
+from sandbox.clouds.aws.tables.s3 import Encryption
 from tests.support.recorder import Recording, record
 
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
@@ -79,9 +81,9 @@ def test_the_checkpoint_is_read_through_an_s3_gateway_endpoint_from_every_privat
     assert sorted(endpoint["routeTableIds"]) == [f"RouteTable/network-private-{zone}" for zone in ZONES]
 
 
-def bucket(*, keep: bool = True) -> Recording:
+def bucket(*, keep: bool = True, kms_key: str | None = None) -> Recording:
     def build() -> None:
-        WeightsBucket("weights", args=WeightsBucketArgs(keep=keep))
+        WeightsBucket("weights", args=WeightsBucketArgs(keep=keep, kms_key=kms_key))
 
     return record(build)
 
@@ -111,6 +113,38 @@ def test_the_weights_bucket_is_closed_encrypted_versioned_and_refuses_plain_http
     assert rules == [{"applyServerSideEncryptionByDefault": {"sseAlgorithm": "AES256"}}]
     (statement,) = json.loads(recording.one("BucketPolicy").inputs["policy"])["Statement"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+
+
+KEY = "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
+
+def test_a_key_of_ones_own_encrypts_the_weights_in_a_request_that_s3s_model_takes() -> None:
+    rules = bucket(kms_key=KEY).one("BucketServerSideEncryptionConfiguration").inputs["rules"]
+    shape = model.operation("s3", "PutBucketEncryption").input_shape.members[Encryption.member]
+    asked = {"Bucket": "b", Encryption.member: mapping.request({"rules": rules}, shape, names=Encryption.names)}
+    assert asked == {
+        "Bucket": "b",
+        "ServerSideEncryptionConfiguration": {
+            "Rules": [
+                {
+                    "ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": KEY},
+                    "BucketKeyEnabled": True,
+                }
+            ]
+        },
+    }
+    assert model.problems("s3", "PutBucketEncryption", asked) == []
+
+
+def test_pods_use_the_buckets_key_as_far_as_their_work_needs_and_through_s3_only() -> None:
+    # To read: Decrypt. To upload in parts: GenerateDataKey, and Decrypt to put the parts together (S3 guide, mpuoverview).
+    for text, actions in (
+        (read_bucket("arn:aws:s3:::b", KEY), ["kms:Decrypt"]),
+        (write_bucket("arn:aws:s3:::b", KEY), ["kms:Decrypt", "kms:GenerateDataKey"]),
+    ):
+        (found,) = [each for each in json.loads(text)["Statement"] if each["Action"][0].startswith("kms:")]
+        assert (found["Action"], found["Resource"]) == (actions, [KEY])
+        assert found["Condition"] == {"StringEquals": {"kms:ViaService": "s3.us-west-2.amazonaws.com"}}
 
 
 def test_staging_may_delete_its_own_notes_only_and_reading_may_not_write() -> None:

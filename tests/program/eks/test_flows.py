@@ -32,6 +32,12 @@ def test_only_what_moves_weights_reaches_beyond_the_cluster() -> None:
     assert {name(flow.source) for flow in table() if isinstance(flow.target, Anywhere)} == {"staging", "hydration"}
 
 
+def test_a_proxy_on_the_way_to_the_hub_is_reached_by_staging_only() -> None:
+    proxied = {"store": "nvme", "staging": {"proxy": "http://proxy.corp.example:3128"}}
+    ports = {name(flow.source): flow.ports for flow in table(weights=proxied) if isinstance(flow.target, Anywhere)}
+    assert ports == {"staging": (443, 80, 3128), "hydration": (443, 80)}
+
+
 def test_only_the_gateway_takes_requests_from_outside() -> None:
     assert {name(flow.target) for flow in table() if isinstance(flow.source, Anywhere)} == {"gateway"}
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from botocore.utils import should_bypass_proxies
 
 from tests.support.eks import BLOCK, SCHEDULED
 from tests.support.eks_program import program
@@ -213,3 +215,25 @@ def test_a_block_that_can_not_be_used_stops_the_program_before_any_resource() ->
         with pytest.raises(ConfigurationError) as caught:
             program(block={**BLOCK, **wrong}, nodes={"count": 2})
         assert rule in {finding.rule for finding in caught.value.findings}
+
+
+def test_a_key_of_ones_own_is_the_buckets_and_both_roles_may_use_it() -> None:
+    key = "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    recording, _ = program(weights={"store": "nvme", "kms_key": key})
+    (rule,) = recording.one("BucketServerSideEncryptionConfiguration").inputs["rules"]
+    assert rule["applyServerSideEncryptionByDefault"] == {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": key}
+    for role in ("staging", "hydration"):
+        assert key in recording.one("aws:iam/rolePolicy:RolePolicy", role).inputs["policy"]
+
+
+def test_the_hub_is_asked_through_the_proxy_and_the_bucket_and_the_credentials_agent_are_not() -> None:
+    recording, _ = program(weights={"store": "nvme", "staging": {"proxy": "http://proxy.corp.example:3128"}})
+    (container,) = recording.one("batch/v1:Job", "staging").inputs["spec"]["template"]["spec"]["containers"]
+    variables = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert variables["HTTPS_PROXY"] == variables["HTTP_PROXY"] == "http://proxy.corp.example:3128"
+    for direct in ("https://weights.s3.us-west-2.amazonaws.com", "http://169.254.170.23/v1/credentials"):
+        # botocore's own reading of the variable.
+        with patch.dict("os.environ", {"no_proxy": variables["NO_PROXY"]}):
+            assert should_bypass_proxies(direct)
+    with patch.dict("os.environ", {"no_proxy": variables["NO_PROXY"]}):
+        assert not should_bypass_proxies("https://huggingface.co/moonshotai")
