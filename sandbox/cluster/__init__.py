@@ -3,6 +3,7 @@
 from sandbox.cluster.control import running, start, status, stop
 from sandbox.cluster.errors import SandboxError
 from sandbox.cluster.layout import NETWORKS, NODE, Layout, Profile
+from sandbox.cluster.machine import check_machine
 from sandbox.cluster.objects import kubectl, kubectl_command
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Layout",
     "Profile",
     "SandboxError",
+    "check_machine",
     "kubectl",
     "kubectl_command",
     "running",

@@ -30,8 +30,11 @@ class BusyError(Exception):
 def up() -> None:
     """Builds what is missing, starts the cluster, runs `pulumi up`, and says how to use what stands."""
     started = time.monotonic()
-    if own_cluster():  # before the engine, which may have to be built
+    # Before the engine, which may have to be built.
+    if own_cluster():
         say(check_own_cluster())
+    else:
+        prepare_machine()
     engine = toolchain.choose_engine()
     say(engine.said)
     stack = dev_stack(engine)
@@ -63,10 +66,15 @@ def down() -> None:
     say("everything is down" if recorded or stopped else "nothing is up")
 
 
-def start_embedded_cluster() -> str:
-    """The packages, the tools, the cluster; each says what it does when there is something to do. Returns the cluster's identity."""
+def prepare_machine() -> None:
+    """The packages that the embedded cluster needs, and whether this machine can run it: a build of minutes would be for nothing."""
     if install_packages():
         raise ClusterError("the Debian packages above could not be installed.")
+    cluster.check_machine(cluster.Profile.NODE)
+
+
+def start_embedded_cluster() -> str:
+    """The tools, the cluster; each says what it does when there is something to do. Returns the cluster's identity."""
     toolchain.build()
     started = time.monotonic()
     make_bundle(STATE / "artifacts")

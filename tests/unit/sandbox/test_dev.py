@@ -116,6 +116,25 @@ def test_a_kubeconfig_that_is_none_is_said_so(
     assert f"KUBECONFIG={path} can't be read" in capsys.readouterr().err
 
 
+def test_who_is_not_root_is_told_before_anything_is_built(
+    state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert run("up", monkeypatch) == 1
+    said = capsys.readouterr().err
+    assert "takes root; you are user 1000. Use sudo." in said
+    assert "Or use your own cluster: KUBECONFIG=… make up." in said
+
+
+def test_a_machine_that_lacks_programs_is_told_which_before_anything_is_built(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", str(tmp_path))  # as on a system without apt-get
+    assert run("up", monkeypatch) == 1
+    assert "missing: the programs unshare, nsenter, ip" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["up", "down"])
 def test_two_at_once_are_told_of_each_other(
     state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
