@@ -43,8 +43,8 @@ class Layout:
 
     @property
     def link(self) -> str:
-        """The host's end of the only link to the cluster."""
-        return f"llmsb{self.number}"
+        """The host's end of the only link to the cluster. Named by the identity, so that it is never taken for another cluster's."""
+        return f"llmsb-{self.identity[:8]}"
 
     @property
     def host_address(self) -> str:
@@ -72,7 +72,7 @@ class Layout:
 
     @property
     def cgroup(self) -> str:
-        return f"llm-serving-sandbox-{self.number}"
+        return f"llm-serving-sandbox-{self.identity[:8]}"
 
     @property
     def pki(self) -> Path:
@@ -103,7 +103,7 @@ class Layout:
         """The layout in `state`, or None when there is none that can be read (a half-written one is none)."""
         try:
             saved = json.loads((state / DESCRIPTION).read_text())
-            identity = str(saved.get("identity", ""))
-            return cls(state=state, profile=Profile(saved["profile"]), number=int(saved["number"]), identity=identity)
+            profile, number, identity = Profile(saved["profile"]), int(saved["number"]), str(saved["identity"])
+            return cls(state=state, profile=profile, number=number, identity=identity)
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -13,8 +13,7 @@ from sandbox.cluster.layout import NETWORKS, Layout
 
 
 def free_number(layout: Layout) -> Layout:
-    """The layout with the first number, from its own upwards, whose link and addresses nothing on this machine uses."""
-    links = {link["ifname"] for link in _ip("link", "show")}
+    """The layout with the first number, from its own upwards, whose addresses nothing on this machine uses."""
     routes = [
         ipaddress.ip_network(route["dst"], strict=False)
         for route in _ip("-4", "route", "show", "table", "main")
@@ -26,7 +25,7 @@ def free_number(layout: Layout) -> Layout:
             ipaddress.ip_network(f"{candidate.host_address}/30", strict=False),
             ipaddress.ip_network(candidate.service_network),
         ]
-        if candidate.link not in links and not any(net.overlaps(route) for net in wanted for route in routes):
+        if not any(net.overlaps(route) for net in wanted for route in routes):
             return candidate
     raise SandboxError(
         f"no private network is free for the embedded cluster: {' and '.join(NETWORKS)} are routed elsewhere on this machine. "
@@ -37,24 +36,15 @@ def free_number(layout: Layout) -> Layout:
 def connect(layout: Layout, pid: int) -> None:
     """Puts a link between the host and the network namespace of `pid`, and a route to the Services over it."""
     _run("link", "add", layout.link, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
-    _run("link", "set", layout.link, "alias", layout.identity)
     _run("address", "add", f"{layout.host_address}/30", "dev", layout.link)
     _run("link", "set", layout.link, "up")
     _run("route", "add", layout.service_network, "via", layout.node_address, "dev", layout.link)
 
 
 def disconnect(layout: Layout) -> None:
-    """Takes the link away where it still is; its routes go with it. It must be the layout's own."""
+    """Takes the link away where it still is; its routes go with it."""
     with suppress(SandboxError):  # the kernel takes it away with the namespace, maybe just now
         _run("link", "delete", layout.link)
-
-
-def taken_by_another(layout: Layout) -> bool:
-    """Whether another cluster, with the same number, has made its link since."""
-    return any(
-        link["ifname"] == layout.link and link.get("ifalias") not in (None, layout.identity)
-        for link in _ip("link", "show")
-    )
 
 
 def _ip(*arguments: str) -> list[dict[str, str]]:

@@ -15,7 +15,7 @@ from sandbox import toolchain
 from sandbox.cluster.cgroups import remove_control_groups
 from sandbox.cluster.layout import POD_NETWORK, Layout, Profile
 from sandbox.cluster.machine import NAMESPACES
-from sandbox.cluster.network import connect, disconnect, taken_by_another
+from sandbox.cluster.network import connect, disconnect
 from sandbox.cluster.processes import CONTAINERD_ROOT, KUBELET_ROOT, processes
 from sandbox.images import PAUSE
 
@@ -75,8 +75,6 @@ def kill(state: Path) -> None:
 def end(layout: Layout) -> None:
     """Kills the cluster, and takes away its link and its control groups."""
     kill(layout.state)
-    if taken_by_another(layout):
-        return
     disconnect(layout)
     remove_control_groups(layout.cgroup)
 

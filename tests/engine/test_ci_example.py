@@ -66,5 +66,4 @@ def test_a_pull_requests_summary_has_the_plan_and_what_would_differ(checkouts: P
         )
     written = summary.read_text(encoding="utf-8")
     assert written.startswith("#")
-    assert '-    "replicas": 2,' in written
-    assert '+    "replicas": 3,' in written
+    assert "\n-  replicas: 2\n+  replicas: 3\n" in written

@@ -26,7 +26,14 @@ CANNOT_RUN = ("takes root", "missing: ", "refuses new namespaces", "lacks what t
 
 @contextmanager
 def started(state: Path, *, profile: Profile) -> Iterator[Layout]:
-    """A cluster that surely ends. Where this machine can't run it the test counts as not run, with the reason."""
+    """A cluster that surely ends. Where this machine can't run it the test counts as not run, with the reason.
+
+    It has numbers that the other lane's clusters don't take, so that one which is killed finds its addresses free again.
+    """
+    if not state.exists():
+        state.mkdir(parents=True)
+        lane = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+        Layout(state=state, profile=profile, number=64 * (1 + lane)).save()
     try:
         layout = cluster.start(state, profile=profile)
     except SandboxError as error:
