@@ -93,6 +93,9 @@ class _Handler(BaseHTTPRequestHandler):
             upstream.endheaders(body)
             answer = upstream.getresponse()
             data = answer.read()
+        except ConnectionError:  # the store answered and closed before it had read the body: so it is for the client
+            self.close_connection = True
+            return None
         finally:
             upstream.close()
         self.store.after(number, self.command, self.path)

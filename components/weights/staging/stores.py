@@ -250,7 +250,10 @@ def _drop_s3_uploads(bucket: str, prefix: str) -> int:
         )
         for page in client.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=prefix):
             for upload in page.get("Uploads", []):
-                client.abort_multipart_upload(Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+                try:
+                    client.abort_multipart_upload(Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+                except client.exceptions.NoSuchUpload:
+                    continue  # another run has just dropped it
                 dropped += 1
     except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
         raise StoreError(
