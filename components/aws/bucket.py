@@ -52,7 +52,7 @@ class WeightsBucket(pulumi.ComponentResource):
             restrict_public_buckets=True,
             opts=child,
         )
-        aws.s3.BucketServerSideEncryptionConfiguration(
+        encrypted = aws.s3.BucketServerSideEncryptionConfiguration(
             f"{name}-encrypted",
             bucket=bucket.id,
             rules=[_encryption(args.kms_key)],
@@ -81,11 +81,12 @@ class WeightsBucket(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[versioned])),
         )
         # S3 refuses a policy while it still decides whether public policies are allowed: one after the other.
+        # What is written before the bucket is encrypted with its key stays without it.
         self.ready = aws.s3.BucketPolicy(
             f"{name}-tls",
             bucket=bucket.id,
             policy=bucket.arn.apply(tls_only),
-            opts=pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[closed])),
+            opts=pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[closed, encrypted])),
         )
         self.bucket: pulumi.Output[str] = bucket.bucket
         self.arn: pulumi.Output[str] = bucket.arn

@@ -109,6 +109,12 @@ class Staging(Settings):
         description="Proxy through which the hub is reached, http://HOST:PORT; unset: directly. The bucket is never asked "
         "through it. It can't ask for a password: settings hold no secrets.",
     )
+    package_index: str | None = Field(
+        None,
+        pattern=r"^https://[^\s@/:]+(/[^\s@]*)?$",
+        description="Python package index of your own, https://HOST/PATH, for the packages of the staging program (their hashes are "
+        "checked); unset: PyPI. It is asked directly.",
+    )
 
     @property
     def proxy_port(self) -> int | None:

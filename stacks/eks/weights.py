@@ -47,7 +47,7 @@ def sources(planned: Plan) -> tuple[Source, ...]:
 
 def runtime(settings: EksB300) -> Installed:
     """How the staging program gets its packages: a plain Python image and an install that checks hashes."""
-    return Installed(image=image(PYTHON, settings))
+    return Installed(image=image(PYTHON, settings), index_url=settings.weights.staging.package_index)
 
 
 def _store(settings: EksB300, url: pulumi.Input[str]) -> Store:

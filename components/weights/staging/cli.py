@@ -20,6 +20,7 @@ from .manifest import Source, parse_source, pinned
 from .memory import Budget
 from .parts import MIB
 from .progress import Progress, report, say
+from .proxies import address_problem, check_proxies
 
 TERMINATION_LOG = "/dev/termination-log"
 
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _stage(options: argparse.Namespace, stop: Stop, progress: Progress) -> dict[str, Any]:
+    check_proxies()
     from huggingface_hub import get_token
 
     from .hub import HubClient
@@ -234,7 +236,7 @@ def _parser() -> argparse.ArgumentParser:
 
     stage = _command(commands, "stage", "copy from the hub into the store", "staging", _stage)
     _store(stage, required=True)
-    _setting(stage, "--hub", "HF_ENDPOINT", None, str, "address of the hub; unset: https://huggingface.co")
+    _setting(stage, "--hub", "HF_ENDPOINT", None, _address, "address of the hub; unset: https://huggingface.co")
     _setting(
         stage,
         "--read-seconds",
@@ -341,6 +343,12 @@ def _setting(
     given: Any = os.environ.get(variable) or default
     shown = f"${variable}" + (f", else {default}" if default is not None else "")
     parser.add_argument(flag, type=kind, default=given, required=required and given is None, help=f"{help_} ({shown})")
+
+
+def _address(text: str) -> str:
+    if wrong := address_problem(text):
+        raise argparse.ArgumentTypeError(f"{text!r} {wrong}")
+    return text
 
 
 def _positive(text: str) -> int:

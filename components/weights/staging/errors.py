@@ -20,7 +20,7 @@ class UsageError(StagingError):
 
 
 class RefusedError(StagingError):
-    """The hub has no such thing, or not for this token."""
+    """The hub has no such thing, or not for this token; or a proxy asks for credentials."""
 
     exit_code = 3
 

@@ -10,8 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import urlsplit
 
 import httpx2
 import urllib3
@@ -31,6 +30,7 @@ from .errors import ContentError, HubError, RefusedError, UsageError
 from .limits import AdaptiveLimit, Patience, Stop, retry_after
 from .manifest import COMMIT, Source, check_path
 from .progress import Progress, say
+from .proxies import credentials, proxy_for
 
 T = TypeVar("T")
 BLOCK = 4 * 1024 * 1024
@@ -250,7 +250,7 @@ class HubClient:
         except HfHubHTTPError as error:
             status = error.response.status_code
             if status == 407:
-                raise HubError("the proxy asks for credentials (407)", remedy=PROXY_REMEDY) from None
+                raise RefusedError("the proxy asks for credentials (407)", remedy=PROXY_REMEDY) from None
             if _may_pass(status):
                 after = retry_after(error.response.headers.get("Retry-After"))
                 raise Transient(f"the hub answers {status}", retry_after=after, refused=status in (429, 503)) from None
@@ -262,9 +262,9 @@ class HubClient:
             raise UsageError(
                 f"{source.repo!r} can't be a repository ({_first(error)})", remedy="Write it as the hub shows it"
             ) from None
-        except (httpx2.TransportError, OSError) as error:
-            if PROXY_REFUSAL.search(str(error)):
-                raise HubError(f"the proxy refuses ({_first(error)})", remedy=PROXY_REMEDY) from None
+        except (httpx2.RequestError, OSError) as error:
+            if isinstance(error, httpx2.ProxyError) and PROXY_REFUSAL.search(str(error)):
+                raise RefusedError(f"the proxy refuses ({_first(error)})", remedy=PROXY_REMEDY) from None
             raise Transient(f"the hub can't be reached ({type(error).__name__}: {error})") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             # A page for people instead of JSON, or JSON without what huggingface_hub takes for granted.
@@ -300,8 +300,11 @@ class Downloads:
         try:
             response = self._manager(address).request("GET", address, headers=asked, preload_content=False)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            if PROXY_REFUSAL.search(str(error)):
-                raise HubError(f"the proxy refuses ({_reason(error)})", remedy=PROXY_REMEDY) from None
+            reason = getattr(error, "reason", error)  # the whole error names the file, which may hold any number
+            if isinstance(reason, urllib3.exceptions.ProxyError) and PROXY_REFUSAL.search(str(reason.original_error)):
+                raise RefusedError(
+                    f"the proxy refuses ({_reason(reason.original_error)})", remedy=PROXY_REMEDY
+                ) from None
             raise Transient(f"{_host(address)}: {_reason(error)}") from None
         finished = False
         try:
@@ -324,11 +327,7 @@ class Downloads:
             response.release_conn()
 
     def _manager(self, address: str) -> urllib3.PoolManager:
-        url = urlsplit(address)
-        proxies = getproxies()
-        proxy = proxies.get(url.scheme) or proxies.get("all")
-        if proxy and proxy_bypass(url.netloc):
-            proxy = None
+        proxy = proxy_for(address)
         with self._lock:
             if proxy not in self._managers:
                 self._managers[proxy] = (
@@ -339,10 +338,8 @@ class Downloads:
 
 def _proxied(address: str, options: dict[str, Any]) -> urllib3.ProxyManager:
     """Through a proxy, with the user and password of its address: urllib3 does not take them from there."""
-    url = urlsplit(address)
-    headers = {}
-    if url.username is not None:
-        headers = urllib3.make_headers(proxy_basic_auth=f"{unquote(url.username)}:{unquote(url.password or '')}")
+    given = credentials(address)
+    headers = {} if given is None else urllib3.make_headers(proxy_basic_auth=given)
     return urllib3.ProxyManager(address, proxy_headers=headers, **options)
 
 
@@ -355,7 +352,7 @@ def _room(response: urllib3.BaseHTTPResponse, *, file: RemoteFile, offset: int, 
     """How many bytes of the answer belong into the wanted range. Raises when the answer is none to what was asked."""
     status = response.status
     if status == 407:
-        raise HubError("the proxy asks for credentials (407)", remedy=PROXY_REMEDY)
+        raise RefusedError("the proxy asks for credentials (407)", remedy=PROXY_REMEDY)
     if _may_pass(status):
         after = retry_after(response.headers.get("Retry-After"))
         raise Transient(f"answers {status}", retry_after=after, refused=status in (429, 503))

@@ -161,8 +161,8 @@ def parse_source(text: str | dict[str, Any], *, allow: tuple[str, ...] = (), ign
         elif isinstance(text, str):
             body = json.loads(text)
         source = Source(
-            repo=body["repo"],
-            revision=body["revision"],
+            repo=_text(body["repo"]),
+            revision=_text(body["revision"]),
             allow=_patterns(body.get("allow")) or allow,
             ignore=_patterns(body.get("ignore")) or ignore,
         )
@@ -177,6 +177,13 @@ def parse_source(text: str | dict[str, Any], *, allow: tuple[str, ...] = (), ign
             remedy="Write owner/name@<40 hex digits>, as the hub shows them",
         )
     return source
+
+
+def _text(given: Any) -> str:
+    """A string. Raises TypeError for anything else."""
+    if not isinstance(given, str):
+        raise TypeError(given)
+    return given
 
 
 def _patterns(given: Any) -> tuple[str, ...]:

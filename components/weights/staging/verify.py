@@ -125,7 +125,7 @@ def verify_directory(
 def _each_hashed(
     manifest: Manifest, hashed: Callable[[Entry], str], *, parallel_files: int, stop: Stop, progress: Progress
 ) -> list[str]:
-    """What is wrong with the files' bytes. Raises what `hashed` raises, but for a file that is gone."""
+    """What is wrong with the files' bytes. Raises what `hashed` raises, but for a file that is gone or can't be read."""
     progress.expect(files=len(manifest.files), size=manifest.size)
 
     def check(entry: Entry) -> str | None:
@@ -134,6 +134,8 @@ def _each_hashed(
             found = hashed(entry)
         except FileNotFoundError:
             return f"{entry.path} is missing"
+        except OSError as error:  # a disk that fails, or no right to read it
+            return f"{entry.path} can't be read ({error.strerror or error})"
         progress.finished()
         return None if found == entry.sha256 else f"{entry.path} has SHA-256 {found} instead of {entry.sha256}"
 

@@ -115,6 +115,12 @@ def test_the_weights_bucket_is_closed_encrypted_versioned_and_refuses_plain_http
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
 
+def test_what_waits_for_the_bucket_waits_for_its_encryption_too() -> None:
+    waits = bucket().one("BucketPolicy").depends_on
+    for setting in ("BucketServerSideEncryptionConfiguration", "BucketPublicAccessBlock"):
+        assert any(setting in urn for urn in waits), waits
+
+
 KEY = "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 
 

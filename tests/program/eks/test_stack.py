@@ -226,6 +226,21 @@ def test_a_key_of_ones_own_is_the_buckets_and_both_roles_may_use_it() -> None:
         assert key in recording.one("aws:iam/rolePolicy:RolePolicy", role).inputs["policy"]
 
 
+def test_every_copy_takes_its_packages_from_an_index_of_ones_own_where_one_is_named() -> None:
+    index = "https://packages.corp.example/pypi/simple"
+    recording, _ = program(weights={"store": "nvme", "staging": {"package_index": index}})
+    specs = [recording.one("batch/v1:Job", "staging"), *recording.of("apps/v1:DaemonSet")]
+    installs = [
+        container["command"]
+        for spec in specs
+        for container in spec.inputs["spec"]["template"]["spec"].get("initContainers", [])
+        if container["name"] == "install"
+    ]
+    assert len(installs) == 2
+    for command in installs:
+        assert command[command.index("--index-url") + 1] == index
+
+
 def test_the_hub_is_asked_through_the_proxy_and_the_bucket_and_the_credentials_agent_are_not() -> None:
     recording, _ = program(weights={"store": "nvme", "staging": {"proxy": "http://proxy.corp.example:3128"}})
     (container,) = recording.one("batch/v1:Job", "staging").inputs["spec"]["template"]["spec"]["containers"]

@@ -232,3 +232,18 @@ def test_a_copy_on_a_node_is_verified_with_the_standard_library_alone(copy: Path
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("source", ['{"repo": 7, "revision": "main"}', '{"repo": "a/b", "revision": 7}'])
+def test_a_source_of_another_type_is_a_usage_error(source: str) -> None:
+    with pytest.raises(UsageError, match="is not OWNER/NAME@COMMIT"):
+        parse_source(source)
+
+
+def test_a_file_that_the_disk_does_not_give_is_a_damaged_copy(copy: Path) -> None:
+    unreadable = copy / SOURCE.prefix / "empty"
+    unreadable.unlink()
+    unreadable.symlink_to("/proc/self/mem")  # of size 0, and reading it is an I/O error
+    verify(copy)
+    with pytest.raises(UnverifiedError, match="empty can't be read \\(Input/output error\\)"):
+        verify(copy, full=True)
